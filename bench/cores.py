@@ -41,8 +41,8 @@ from random_units import accepted, wide_unit  # noqa: E402
 from tiles import CLASSES, Tiles  # noqa: E402
 
 import golden  # noqa: E402
-from golden.instruction import Instruction  # noqa: E402
 from golden.model import engine  # noqa: E402
+from golden.model.instruction import Instruction  # noqa: E402
 
 LEVELS = instruction_sets()
 SHAPES = ((1, 96, 160), (120, 16, 8), (1, 95, 157), (60, 16, 16), (1, 96, 152), (239, 8, 8))

@@ -19,7 +19,7 @@ import numpy as np
 
 import golden
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 
 def digest(ins: Instruction, count: int) -> dict[str, str]:

@@ -30,8 +30,8 @@ import numpy as np
 from random_units import accepted
 from tiles import CLASSES, Tiles
 
-from golden.instruction import Instruction
 from golden.model import engine
+from golden.model.instruction import Instruction
 
 MOST_DOTS = 6000
 """Of a case, so that every case is short."""

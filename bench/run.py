@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 import golden
-from golden.instruction import CUSTOM, Instruction
+from golden.model.instruction import CUSTOM, Instruction
 
 Bits = npt.NDArray[Any]
 DOTS, BLOCK_DOTS, SLOW_DOTS = 1 << 19, 1 << 16, 1 << 13

@@ -23,8 +23,8 @@ import runner
 
 import golden
 from golden import stimuli
-from golden.instruction import Instruction
 from golden.model import device_text
+from golden.model.instruction import Instruction
 
 EDGE = 64
 """Rows and columns of a matrix."""

@@ -31,7 +31,7 @@ from golden.catalog.lookup import resolve
 from golden.identify.blackbox.box import dense_view
 from golden.identify.blackbox.candidates import meant
 from golden.identify.blackbox.report import Found
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.unit import FunctionUnit, Unit, signature_of
 from hw_capture.kernels import kernels
 from hw_capture.record.black_box import open_box as open_gpu

@@ -41,7 +41,7 @@ from golden import stimuli  # noqa: E402
 from golden.catalog.unit_files import build_instruction  # noqa: E402
 from golden.catalog.unit_text import unit_text  # noqa: E402
 from golden.errors import MmagoldError, one_line  # noqa: E402
-from golden.instruction import Instruction  # noqa: E402
+from golden.model.instruction import Instruction  # noqa: E402
 from golden.number.formats import Format  # noqa: E402
 from golden.program.keys import Candidate as MaximumOf  # noqa: E402
 from golden.program.keys import declared, key_name  # noqa: E402

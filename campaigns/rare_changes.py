@@ -20,7 +20,7 @@ from golden import stimuli
 from golden.catalog.lookup import resolve
 from golden.errors import MmagoldError
 from golden.identify.diagnose.mutations import of_program
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import default_set
 
 MMA = "mma.sync.aligned.m16n8k"

@@ -10,65 +10,48 @@ Everything is driven by the YAML files in spec/. See docs/ and README.md.
 
 from importlib import import_module
 
-from golden.catalog.architectures import architectures
-from golden.catalog.lookup import instruction, instructions
-from golden.catalog.source_modifiers import Modifiers, modified
-from golden.catalog.unit_files import load_instruction
-from golden.errors import (
-    CoreError,
-    DTypeError,
-    FileFormatError,
-    MetadataError,
-    MmagoldError,
-    OperandError,
-    ShapeError,
-    SpecError,
-    UnknownNameError,
-)
-from golden.instruction import Evidence, Instruction
-from golden.kernels.finding import find_plan
-from golden.kernels.masks import sum_tree
-from golden.kernels.plan import Plan, plan
-from golden.kernels.plan_files import load_plan, plans
-from golden.kernels.product import gemm
-from golden.number.formats import Format, formats, from_float, get_format, to_float
-
 __version__ = "0.4.0"
-__all__ = [
-    "CoreError",
-    "DTypeError",
-    "Evidence",
-    "FileFormatError",
-    "Format",
-    "Instruction",
-    "MetadataError",
-    "MmagoldError",
-    "Modifiers",
-    "OperandError",
-    "Plan",
-    "ShapeError",
-    "SpecError",
-    "UnknownNameError",
-    "architectures",
-    "find_plan",
-    "formats",
-    "from_float",
-    "gemm",
-    "get_format",
-    "instruction",
-    "instructions",
-    "load_instruction",
-    "load_plan",
-    "modified",
-    "plan",
-    "plans",
-    "sum_tree",
-    "to_float",
-]
+
+# Which module a public name comes from. A name is imported at its first use: the command's help, its
+# completion and `import golden` wait neither for NumPy nor for the catalogue. __init__.pyi says the same to
+# type checkers.
+_MODULES = {
+    "golden.catalog.architectures": ("architectures",),
+    "golden.catalog.lookup": ("instruction", "instructions"),
+    "golden.catalog.source_modifiers": ("Modifiers", "modified"),
+    "golden.catalog.unit_files": ("load_instruction",),
+    "golden.errors": (
+        "CoreError",
+        "DTypeError",
+        "FileFormatError",
+        "MetadataError",
+        "MmagoldError",
+        "OperandError",
+        "ShapeError",
+        "SpecError",
+        "UnknownNameError",
+    ),
+    "golden.identify.blackbox.dissecting": ("dissect",),
+    "golden.kernels.finding": ("find_plan",),
+    "golden.kernels.masks": ("sum_tree",),
+    "golden.kernels.plan": ("Plan", "plan"),
+    "golden.kernels.plan_files": ("load_plan", "plans"),
+    "golden.kernels.product": ("gemm",),
+    "golden.model.instruction": ("Evidence", "Instruction"),
+    "golden.number.formats": ("Format", "formats", "from_float", "get_format", "to_float"),
+}
+_SOURCES = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted(_SOURCES)
 
 
 def __getattr__(name: str) -> object:
-    """`golden.dissect(f, ...)`, imported at its first use: the search costs the import of many modules."""
-    if name == "dissect":
-        return import_module("golden.identify.blackbox.dissecting").dissect
-    raise AttributeError(f"module 'golden' has no attribute '{name}'")
+    """A public name, imported at its first use."""
+    if name not in _SOURCES:
+        raise AttributeError(f"module 'golden' has no attribute '{name}'")
+    found = globals()[name] = getattr(import_module(_SOURCES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion at a prompt."""
+    return sorted({*globals(), *__all__})

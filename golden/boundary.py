@@ -122,6 +122,10 @@ def _meaning(error: BaseException, received: list[int]) -> tuple[int, str]:
         return ERROR, f"{os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, OSError) and error.errno in _NOT_WRITTEN:
         return ERROR, f"the output: {error.strerror}"
+    if isinstance(error, ImportError):  # modules are imported where they are used: the guard is past
+        return ERROR, (
+            f"cannot start: {_what(error)}; is it installed completely? {TRACEBACK}=1 prints the traceback"
+        )
     return ERROR, internal_error(error)
 
 

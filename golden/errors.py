@@ -147,3 +147,8 @@ def no_match(
         else "; there are none"
     )
     return UnknownNameError(f"no {what} matches '{text}'{hint}")
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun: "1 instruction", "1,410 instructions"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

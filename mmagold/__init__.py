@@ -37,6 +37,6 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         import golden
 
-        if name in (*golden.__all__, "dissect"):
+        if name in golden.__all__:
             return getattr(golden, name)
     raise AttributeError(f"module 'mmagold' has no attribute '{name}'")

@@ -141,6 +141,7 @@ ARCHITECTURE = Mapping(
             "finds them with a remark, every other command refuses them",
             (),
         ),
+        Key("matrix_units", Text(), "what the vendor says of the units of a multiprocessor, and where", ""),
         Key("notes", Many(Text(), alone=True), "what is not known", ()),
         Key("include", Many(Text(), alone=True), "files of `common/`", ()),
         Key(
@@ -214,6 +215,7 @@ class Architecture:
     `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
     it, in addition to its name, title, targets and devices. `unknown`: instructions that it has, but whose
     arithmetic is not public. `left_out`: instructions that it has and that are not here, each with why.
+    `matrix_units`: what the vendor says of the units of a multiprocessor, or "".
     """
 
     name: str
@@ -232,6 +234,7 @@ class Architecture:
     groups: tuple[str, ...] = ()
     relatives: tuple[Relative, ...] = ()
     left_out: AnyMapping[str, str] = field(default_factory=dict)
+    matrix_units: str = ""
 
     @property
     def document(self) -> Section:
@@ -368,6 +371,7 @@ def get_architecture(name: str) -> Architecture:
             for one in given["relatives"]
         ),
         {name: one["why"] for part in read for one in part["out_of_scope"] for name in one["names"]},
+        given["matrix_units"],
     )
     known = built.unknown_names().keys() & {
         entry.family.template.format(**variables) for entry in built.entries for variables in entry.variants()

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from golden.catalog.resolver import resolver, several
 from golden.catalog.type_words import has_types
 from golden.catalog.unit_files import load_instruction
 from golden.errors import UnknownArithmeticError, UnknownNameError
-from golden.instruction import Evidence, Instruction
+from golden.model.instruction import Evidence, Instruction
 from golden.number.formats import get_format
 from golden.program.compiling import compile_program
 from golden.program.program import OperandFormats, Program

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from golden.catalog import architectures
 from golden.catalog.families import fill, shape_of
 from golden.catalog.lookup import instruction
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 from golden.program.program import NO_SEED, Operation, Program
 

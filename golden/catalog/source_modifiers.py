@@ -23,7 +23,7 @@ import numpy.typing as npt
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction
 from golden.errors import OperandError, nearest
-from golden.instruction import Bits, Instruction
+from golden.model.instruction import Bits, Instruction
 from golden.number.formats import Format
 from golden.number.rounding import encode_fraction
 from golden.program.signature import INPUTS

@@ -35,6 +35,10 @@ from golden.yamlfile import Section, read
 CYCLES = "cycles"
 PARTS = ("matrix", "wmma", "scalar", "memory", "kernels")
 """What the files of one board hold: `of_board` names them."""
+EXPERIMENTS = ("sun", "abdelkhalik")
+"""What some boards have, too: the experiments of two papers, as they print them."""
+PRINTED = "as printed"
+"""The variant, or the end of it, of what was measured in the way that a paper prints: see `as_printed`."""
 QUANTITIES = (
     "completion_latency",
     "latency",
@@ -45,12 +49,26 @@ QUANTITIES = (
     "cycles_independent",
     "chip_throughput",
     "bytes_per_warp",
+    "vendor_peak",
     "kernel_cycles",
     "share_of_peak",
     "bank_conflicts",
 )
 _PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
-_ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside", "by", "ends", "any_bits", "stalls")
+_ASIDE = (
+    "loop",
+    "zeros",
+    "cold",
+    "alone",
+    "link",
+    "spread",
+    "hash",
+    "beside",
+    "by",
+    "ends",
+    "any_bits",
+    "stalls",
+)
 """What a row says of how it was measured."""
 _NUMBERS = (
     *("value", "range", "text", "completion", "completion_a", "completion_c", "completion_published"),
@@ -64,8 +82,9 @@ class Key:
 
     variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand
     A, "C" for that through C of an emulated instruction, "C, as published" for that of a kernel as public
-    benchmarks have it; "single" for one instruction between two clocks and
-    "empty" for none; "2-way" and so on for bank conflicts; "x 3" where three were timed together; else "".
+    benchmarks have it; "as printed", alone or behind another, for the very experiment of the paper that
+    printed a figure; "single" for one instruction between two clocks and "empty" for none; "2-way" and so on
+    for bank conflicts; "x 3" where three were timed together; else "".
     warps and ilp are None where the source does not say; size: bytes of the data that a chain of loads runs
     through, or None.
     """
@@ -171,6 +190,11 @@ def of_board(board: str, part: str) -> str:
     return board if part == "matrix" else f"{board}_{part}"
 
 
+def experiment(name: str) -> str:
+    """Which of EXPERIMENTS a board's file holds; "" for any other file."""
+    return next((part for part in EXPERIMENTS if name.endswith(f"_{part}")), "")
+
+
 def measured(name: str | Path) -> bool:
     """Whether a file holds our own measurements: its key `measured` says how. Raises UnknownNameError."""
     # Not parsed: that takes seconds for a file with every point.
@@ -222,6 +246,11 @@ def spellings(name: str) -> list[str]:
     div.s16."""
     parts = [part.split("/") for part in name.replace("/.", "/").split(".")]
     return [".".join(chosen) for chosen in product(*parts)]
+
+
+def as_printed(variant: str) -> str:
+    """The variant of the same figure, measured in the way that a paper prints: "2-way, as printed"."""
+    return f"{variant}, {PRINTED}" if variant else PRINTED
 
 
 def conflict(ways: str | int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.format_words import FormatWord, format_word, format_words
 
 

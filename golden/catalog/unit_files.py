@@ -9,7 +9,7 @@ from typing import Any
 from golden import yamlfile
 from golden.errors import SpecError, UnknownNameError, nearest
 from golden.files.escape import one_line
-from golden.instruction import CUSTOM, Evidence, Instruction
+from golden.model.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import FORMAT, Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.checks import depends_on_c

@@ -15,7 +15,7 @@ from golden import yamlfile
 from golden.catalog.json_schema import editor_line
 from golden.catalog.unit_files import build_instruction
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
 from golden.program.state import PRODUCTS
 from golden.program.steps import format_of

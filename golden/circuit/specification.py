@@ -17,7 +17,7 @@ from golden.circuit import addition, alignment
 from golden.circuit.numbers import Builder, Number
 from golden.circuit.rounding import Rule, to_code
 from golden.circuit.words import Word, Words, order
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.bounds import Registers, follow, operands_of, walk
 from golden.program.program import NO_SEED, Operation

@@ -21,7 +21,7 @@ import yaml
 from golden.circuit.specification import HELD, Circuit, circuit_of
 from golden.circuit.words import CircuitError, Word, Words
 from golden.files.output import write_folder
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.steps import STEPS
 from golden.program.words import step_text
 from golden.program.writing import Hex, step_keys

@@ -34,7 +34,7 @@ from golden.errors import OldWordWarning, OperandError
 
 if TYPE_CHECKING:
     from golden.identify.comparing import Comparison
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
 
 
 _UsageError: Any = typer.BadParameter.__base__

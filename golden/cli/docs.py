@@ -10,8 +10,7 @@ import typer
 from golden.cli import completion
 from golden.cli.export import Request, document
 from golden.cli.progress import progress_bar
-from golden.errors import missing
-from golden.explain.numbers import counted
+from golden.errors import counted, missing
 from golden.paths import checkout
 from golden.workers import MOST_WORKERS
 

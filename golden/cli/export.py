@@ -14,7 +14,7 @@ from golden.cli import completion
 from golden.errors import DocsError, OperandError, UnknownNameError, nearest
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
-from golden.explain.numbers import counted
+from golden.errors import counted
 
 if TYPE_CHECKING:
     from golden.kernels.found import Search

@@ -11,7 +11,7 @@ import typer
 from golden.cli import completion
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
     from golden.registers.layouts import Layout
     from golden.registers.memory import SharedTile
 

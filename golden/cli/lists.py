@@ -12,12 +12,11 @@ from golden.catalog import architectures
 from golden.catalog.lookup import instruction, instructions
 from golden.catalog.resolver import but_for_n, resolver
 from golden.catalog.type_words import means_types_of
-from golden.errors import OperandError, UnknownNameError, nearest
+from golden.errors import OperandError, UnknownNameError, counted, nearest
 from golden.explain import specification
-from golden.explain.numbers import counted
 from golden.explain.terminal import HouseConsole, table
 from golden.explain.trace import short_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.format_words import FormatWord, format_word
 from golden.number.formats import formats, get_format
 from golden.paths import spec_folder

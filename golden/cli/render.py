@@ -22,7 +22,7 @@ from golden.explain.terminal import (
 )
 from golden.explain.trace import describe_code, float_text, short_text
 from golden.identify.comparing import CLASSES, DIFFERENCES, Comparison, Example
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.flags import flags_text
 from golden.program.program import Operation

@@ -13,10 +13,10 @@ import typer
 
 from golden.cli import completion
 from golden.cli.progress import progress_bar
-from golden.explain.numbers import counted
+from golden.errors import counted
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
     from golden.vectors.manifest import Manifest
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.cover.coverage import Bits, Coverage
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.vectors.vectorset import VectorSet
 

@@ -25,7 +25,7 @@ from golden.cover.points.point import Sample
 from golden.errors import FileFormatError, OperandError
 from golden.files.inputs import read_json
 from golden.files.output import write_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.stimuli.sequences import enough
 from golden.vectors.vectorset import VectorSet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.bounds import Bounds, Walk, operands_of, seeds_of, walk
 from golden.program.program import Operation
 

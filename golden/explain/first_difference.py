@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.explain.trace import describe, significand_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import Block, Numbers, Registers, SeenStep
 from golden.number.formats import Number
 

@@ -10,7 +10,7 @@ from golden.explain.numbers import hex_text
 from golden.explain.special_values import special_cases
 from golden.explain.trace import describe_code
 from golden.files import escape
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.modes import mode_text, spelt
 from golden.program.program import Operation
 from golden.program.words import step_text

@@ -59,8 +59,3 @@ def both_text(number: Number) -> str:
     """m*2^e with its decimal."""
     decimal, power = decimal_text(number), power_text(number)
     return power if decimal == power else f"{power} = {decimal}".replace("= ≈", "≈")
-
-
-def counted(number: int, what: str) -> str:
-    """A number with its noun: "1 instruction", "1,410 instructions"."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from golden.errors import OperandError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.program_data import program_data
 from golden.program.modes import mode_text
 from golden.program.signature import SCALES

@@ -9,7 +9,7 @@ import numpy as np
 
 from golden import stimuli
 from golden.explain.trace import describe_code
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import FIRST_COLUMNS
 

@@ -17,7 +17,7 @@ from golden.explain.special_values import special_values
 from golden.explain.trace import float_text
 from golden.files import escape
 from golden.files.markdown import table
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import Algorithm, get_algorithm
 from golden.program.program import NO_SEED, Operation

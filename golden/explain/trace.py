@@ -19,7 +19,7 @@ from golden.program.signature import Operands
 from golden.program.steps import Multiply
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
 
 _MANY_BITS = 24
 

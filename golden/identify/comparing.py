@@ -1,11 +1,13 @@
-"""Finding operands for which two instructions or units answer differently, and the shortest example of it.
+"""A search for operands for which two instructions or units answer differently, and the shortest example.
 
-    result = compare(golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere",
-    "HMMA.16816.F32")) print(result.example.trace_x)
+    result = compare(
+        golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere", "HMMA.16816.F32")
+    )
+    print(result.example.trace_x)
 
 The search runs every kind of golden/stimuli/ through both; golden/identify/minimising.py then zeroes and
 rounds what the difference does not need. Finding nothing is not a proof that the two are equal; the counts
-say how hard it looked.
+give the effort of the search.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from golden import stimuli
 from golden.errors import OperandError
 from golden.explain.trace import Trace
 from golden.identify.minimising import cost, minimise
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
@@ -38,11 +40,11 @@ _CLEAREST_FIRST = ("value", "special", "zero_sign", "flags", "nan_payload")
 
 @dataclass(frozen=True)
 class ComparisonPolicy:
-    """How the search for differences spends its time.
+    """The budget of a search for differences.
 
     Attributes:
-        batch: dot products that both units are asked at once: as many as the core runs without waiting.
-        shrunk: examples of one kind of difference that are made small, one for each kind of stimulus at most.
+        batch: dot products for both units in one call: as many as the core runs without waiting.
+        shrunk: examples of one kind of difference that are shrunk, at most one for each kind of stimulus.
     """
 
     batch: int = 2048
@@ -114,7 +116,7 @@ class Comparison(Generic[X], Shown):
     counts: tuple[KindCount, ...]
     example: Example | None
     flags: tuple[str, ...] = ()
-    """The status flags that were compared: those that both units have."""
+    """The status flags that were compared: the ones that both units have."""
 
     def __repr__(self) -> str:
         sides = " and ".join(
@@ -191,8 +193,8 @@ def compare(
     They are instructions or other units (golden/unit.py). Both must take a, b and c of the same formats, and
     be both dense or both sparse of one pattern, with equal scale blocks. K may differ: operands are drawn for
     the smaller K, and the larger one gets zeros (scales of one, legal metadata) appended. Results of
-    different formats are compared by value; status flags by name, those that both have. Of instructions that
-    keep their accumulators the arithmetic is compared, with c as an operand.
+    different formats are compared by value; status flags by name, if both have them. Instructions that keep
+    their accumulators are compared by their arithmetic, with c as an operand.
 
     Args:
         seed: seeds the generator; equal seeds give equal searches.
@@ -273,7 +275,7 @@ class _Differences:
         self.counts = {kind: KindCount(kind) for kind in stimuli.SEARCH_KINDS}
         self.found: dict[str, list[tuple[str, Operands]]] = {name: [] for name in DIFFERENCES}
         self.flags: tuple[str, ...] = ()
-        """Status flags that both sides have, once they were asked."""
+        """Status flags that both sides have, known after the first call."""
 
     def run(self, kind: str, count: int, rng: np.random.Generator) -> None:
         """Tries one batch."""

@@ -1,13 +1,12 @@
-"""What a unit computes instead: the hypotheses that explain all its results, or the nearest one and what is
-left.
+"""The diagnosis: the hypotheses that explain all results of a unit, or the nearest one and what it leaves.
 
     found = diagnose(golden.instruction("hopper", "HMMA.16816.F32"), operands, what_the_dut_answered)
     print(found.sentence())       # "your unit is hopper:mma... with one fault: F = 24 instead of 25.
     0 of 200,000 differ"
 
 The space is that of golden/identify/diagnose/mutations, and the catalogued instructions of
-golden/catalog/relatives.py. golden/identify/diagnose/ranking.py searches it. What explains all results need
-not be the cause: other faults that the vectors cannot tell apart are listed with it.
+golden/catalog/relatives.py. golden/identify/diagnose/ranking.py searches it. An explanation of all results
+need not be the cause: other faults that the vectors do not distinguish from it are listed with it.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from golden.catalog.unit_text import unit_text
 from golden.errors import OperandError, ShapeError
 from golden.identify.diagnose.conditions import known
 from golden.identify.diagnose.hypothesis import Hypothesis, fits
-from golden.identify.diagnose.mutations import BESIDE, names
-from golden.identify.diagnose.mutations.accumulator import beside
+from golden.identify.diagnose.mutations import CONTEXT, names
+from golden.identify.diagnose.mutations.accumulator import context_of
 from golden.identify.diagnose.mutations.modes import mode_ports, modes_in_words, rewired_modes
 from golden.identify.diagnose.policy import SEARCH
 from golden.identify.diagnose.ranking import Equality, HypothesisSearch, Progress, Results
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.arrays import codes as codes_of
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
@@ -39,7 +38,7 @@ __all__ = ["ACCEPTED", "Diagnosis", "Fault", "Hypothesis", "diagnose", "names"]
 
 Mask = npt.NDArray[np.bool_]
 ACCEPTED = SEARCH.accepted
-"""The share of the wrong results that a hypothesis may leave and still be called what the unit is."""
+"""The share of the wrong results that an accepted hypothesis may leave."""
 
 
 class _Exact:
@@ -54,9 +53,9 @@ class Fault:
 
     Attributes:
         slug, text: as of a hypothesis.
-        explains: wrong results that are right again without it, and only without it.
-        others: what the unit would be without this fault; None: what it should be.
-        whole: what the unit is, with this fault; None where the fault is all that is wrong.
+        explains: wrong results that become right without it, and only without it.
+        others: the unit without this fault; None: the intended unit.
+        whole: the unit with this fault; None if it has no other.
     """
 
     slug: str
@@ -69,7 +68,7 @@ class Fault:
         """Dot products that show this fault and no other, (n,); `operands` as diagnose() takes them."""
         if any(each is not None and each.in_order for each in (self.others, self.whole)):
             return np.zeros(len(operands["a"]), np.bool_)  # of dot products by themselves they say nothing
-        own = {name: codes for name, codes in operands.items() if name not in BESIDE}
+        own = {name: codes for name, codes in operands.items() if name not in CONTEXT}
         right, found = ins.dot(**own), np.ones(len(operands["a"]), np.bool_)
         if self.others is not None:
             found &= self.others.results(operands) == right
@@ -87,7 +86,7 @@ class Diagnosis:
     """The ranked hypotheses for one instruction and a set of results; `failing` of `total` differ from the
     instruction.
 
-    Of a unit with modes it is one mode's (`instruction`); `note` says in which modes results differ.
+    For a unit with modes it covers one mode (`instruction`); `note` names the modes in which results differ.
     """
 
     instruction: Instruction
@@ -97,20 +96,21 @@ class Diagnosis:
     seconds: float = 0.0
     note: str = ""
     faults: tuple[Fault, ...] = ()
-    """Of the best hypothesis, each by itself; empty where it explains too little."""
+    """The faults of the best hypothesis, each by itself; empty if it explains too little."""
     known: tuple[str, ...] = ()
-    """Where no hypothesis explains enough: what the results say by themselves."""
+    """If no hypothesis explains enough: facts about the results."""
     further: tuple[Diagnosis, ...] = ()
-    """Of a unit with modes: those of modes that the best hypothesis does not explain."""
+    """For a unit with modes: diagnoses of modes that the best hypothesis does not explain."""
 
     @property
     def explains(self) -> bool:
-        """Whether the best hypothesis explains every result, and that of each further mode its own."""
+        """Whether the best hypothesis explains every result, and the best one of each further mode its
+        own."""
         return bool(self.explaining) and all(one.explains for one in self.further)
 
     @property
     def explaining(self) -> tuple[Hypothesis, ...]:
-        """All hypotheses that explain every result (of a unit with modes every one of this mode), the
+        """All hypotheses that explain every result (for a unit with modes every one of this mode), the
         simplest first."""
         return tuple(hypothesis for hypothesis in self.hypotheses if hypothesis.remaining == 0)
 
@@ -122,7 +122,7 @@ class Diagnosis:
 
     @property
     def every_fault(self) -> list[tuple[Instruction, Fault]]:
-        """Each fault once, also those of further modes, with the unit that has it."""
+        """Each fault once, including those of further modes, with the unit that has it."""
         found: dict[str, tuple[Instruction, Fault]] = {}
         for one in (self, *self.further):
             for fault in one.faults:
@@ -130,8 +130,8 @@ class Diagnosis:
         return list(found.values())
 
     def sentence(self) -> str:
-        """The verdict in one sentence (a second one names explanations that the vectors cannot tell from
-        the first)."""
+        """The verdict in one sentence (a second one names explanations that the vectors do not distinguish
+        from the first)."""
         said = [self._verdict(), *([f"{self.note[:1].upper()}{self.note[1:]}"] if self.note else [])]
         return ". ".join([*said, *(f"In other modes {one._verdict()}" for one in self.further)])
 
@@ -154,7 +154,7 @@ class Diagnosis:
         return f"{unit}0 of {best.total:,} differ{also}"
 
     def _unit(self, best: Hypothesis, name: str) -> str:
-        """What the unit is, up to where the counts begin."""
+        """The unit in words, up to the counts."""
         if best.slug == "identity":
             return f"your unit is {name}: "
         if best.known:
@@ -176,7 +176,7 @@ class Diagnosis:
         }
 
     def unit_yaml(self) -> str | None:
-        """The best hypothesis as a custom unit, or None where the schema has no words for it."""
+        """The best hypothesis as a custom unit, or None if the schema cannot express it."""
         best = self.hypotheses[0] if self.hypotheses else None
         if best is None or best.instruction is None or not best.has_words:
             return None
@@ -196,26 +196,27 @@ def diagnose(
     """Searches for what a unit computes when it should be `ins`.
 
     Args:
-        operands: as `ins.dot` takes them, one leading dimension (n,). Of the `stateless` unit of one that
-            keeps its accumulator also what `beside` of golden/identify/diagnose/mutations/accumulator.py
-            gives.
-        actual: the unit's results, raw codes of D's format (n,); or the unit, which is asked for them.
+        operands: as `ins.dot` takes them, one leading dimension (n,). For the `stateless` unit of one that
+            keeps its accumulator also the result of `context_of`
+            (golden/identify/diagnose/mutations/accumulator.py).
+        actual: the unit's results, raw codes of D's format (n,); or the unit itself, which then computes
+            them.
         policy: what counts as equal; None: the same bits.
         budget_seconds: no new combination of changes is tried after this time, in seconds of this thread's
             processor: a busy machine finds the same, later.
         progress: called with (tried, all) hypotheses of the pass that runs.
-        budget: nothing at all is tried after it is over, by the clock on the wall; None: no such end.
+        budget: nothing at all is tried after it is over, by the wall clock; None: no limit.
 
     Raises:
         ShapeError: `actual` is not one result for every dot product.
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
-    more = {name: np.asarray(operands[name]) for name in BESIDE if name in operands and not ins.state}
+    more = {name: np.asarray(operands[name]) for name in CONTEXT if name in operands and not ins.state}
     operands = ins.check_named({name: codes for name, codes in operands.items() if name not in more})
     given: Any = actual.dot(**operands) if hasattr(actual, "dot") and hasattr(actual, "formats") else actual
     results = codes_of(given, ins.formats["d"], "actual")
     if ins.state:  # it held what it answered before: one wrong result does not make the next ones wrong
-        more = beside(ins, operands, results)
+        more = context_of(ins, operands, results)
         ins, operands = ins.stateless, ins.resolve(operands, results)
     elif ins.modes is None and results.ndim == 1:
         more |= {"answered": np.roll(results, 1)}
@@ -226,17 +227,17 @@ def diagnose(
             f"argument 'actual' has shape {results.shape}, expected one result for each of {shape}"
         )
     combining = Budget(budget_seconds, clock=time.thread_time)
-    asked = _Asked(
+    request = _Request(
         policy or _Exact(), Budget(float("inf")) if budget is None else budget, combining, progress
     )
     if ins.modes is not None:
-        return _of_modes(ins, operands, results, asked)
-    return _of_one(ins, operands | more, results, asked)
+        return _of_modes(ins, operands, results, request)
+    return _of_one(ins, operands | more, results, request)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What the caller of a diagnosis wants: what is equal, until when, and whom to tell."""
+class _Request:
+    """The options of a diagnosis: what is equal, the budgets, and the progress callback."""
 
     equality: Equality
     budget: Budget
@@ -251,17 +252,20 @@ class _Asked:
 # A unit of one mode -----------------------------------------------------------------------------------------
 
 
-def _of_one(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis:
+def _of_one(ins: Instruction, operands: Operands, actual: Bits, request: _Request) -> Diagnosis:
     started = time.monotonic()
-    results = Results(ins, operands, actual, asked.equality)
+    results = Results(ins, operands, actual, request.equality)
     failing, total = results.failing, len(actual)
     if not failing:
         same = Hypothesis("identity", "no difference", ins, remaining=0, total=total)
         return Diagnosis(ins, (same,), 0, total)
-    search = HypothesisSearch(results, asked.budget, asked.combining, asked.progress)
+    # 1. The search ranks hypotheses; each of the result is counted on all results, not on a sample.
+    search = HypothesisSearch(results, request.budget, request.combining, request.progress)
     ranked = search.run()
     faults: tuple[Fault, ...] = ()
     said: tuple[str, ...] = ()
+    # 2. An accepted hypothesis loses its parts without effect, so that every named fault explains something.
+    # Without one, facts about the results are all that is known.
     if ranked and ranked[0].accepted(failing):
         ranked = (_needed(results, ranked[0]), *ranked[1:])
         faults = _faults(results, ranked[0])
@@ -272,7 +276,8 @@ def _of_one(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -
 
 
 def _needed(results: Results, best: Hypothesis) -> Hypothesis:
-    """The best without what its other parts have overtaken: a width that a later change made smaller."""
+    """The best hypothesis without parts that others made ineffective: a width that a later change made
+    smaller."""
     if best.known or len(best.mutations) < 2:
         return best
     right = results.right(best)
@@ -284,7 +289,7 @@ def _needed(results: Results, best: Hypothesis) -> Hypothesis:
 
 
 def _faults(results: Results, best: Hypothesis) -> tuple[Fault, ...]:
-    """The faults of a hypothesis, each with what only it explains; most first."""
+    """The faults of a hypothesis, each with the results that only it explains; most first."""
     if len(best.mutations) < 2:
         failing = best.of_wrong(results.failing)
         return (Fault(best.slug, best.text, max(failing - best.remaining, 0)),)
@@ -306,7 +311,7 @@ def _faults(results: Results, best: Hypothesis) -> tuple[Fault, ...]:
 
 @dataclass(frozen=True)
 class _Mode:
-    """What a unit does in one of its modes; `wrong`: how many of its results are."""
+    """The results of a unit in one of its modes; `wrong`: how many are wrong."""
 
     unit: Instruction
     operands: Operands
@@ -315,40 +320,44 @@ class _Mode:
 
     @property
     def name(self) -> str:
-        """As `Instruction.by_mode` calls it."""
+        """The name that `Instruction.by_mode` gives."""
         return self.unit.name.partition(" (")[2].rstrip(")")
 
-    def explained(self, one: Hypothesis, asked: _Asked) -> bool:
-        """Whether what explains another mode explains every result of this one."""
+    def explained(self, one: Hypothesis, request: _Request) -> bool:
+        """Whether the explanation of another mode explains every result of this one."""
         there = replace(one, start=self.unit)
         if one.known or there.instruction is None:
             return False
         if not all(fits(part, there.instruction) for part in there.outside):
             return False
-        return bool(asked.right(self.unit, there.results(self.operands), self.actual).all())
+        return bool(request.right(self.unit, there.results(self.operands), self.actual).all())
 
 
-def _of_modes(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis:
-    """The diagnosis of the mode in which most results differ, and of others that are not explained by what
-    explains that one; the note says in which modes any do."""
+def _of_modes(ins: Instruction, operands: Operands, actual: Bits, request: _Request) -> Diagnosis:
+    """The diagnosis of the mode in which most results differ, and of others that it does not explain; the
+    note names the modes with wrong results."""
+    # 1. Each mode is compared with its own unit: a mode without wrong results needs no diagnosis.
     modes = []
     for unit, own, index in ins.by_mode(operands):
-        wrong = int((~asked.right(unit, unit.dot(**own), actual[index])).sum())
+        wrong = int((~request.right(unit, unit.dot(**own), actual[index])).sum())
         modes.append(_Mode(unit, own, actual[index], wrong))
     failing = sorted((mode for mode in modes if mode.wrong), key=lambda mode: -mode.wrong)
     if not failing:
-        return _of_one(modes[0].unit, modes[0].operands, modes[0].actual, asked)
+        return _of_one(modes[0].unit, modes[0].operands, modes[0].actual, request)
     note = modes_in_words([m.name for m in modes if m.wrong], [m.name for m in modes])
-    found = _of_the_mode(ins, operands, actual, asked) or _besides_mode(ins, operands, actual, asked)
-    return replace(_of_each(failing, asked) if found is None else found, note=note)
+    # 2. A fault of the mode input explains several modes at once, so it comes before faults of single modes.
+    found = _of_the_mode(ins, operands, actual, request) or _of_the_mode_and_more(
+        ins, operands, actual, request
+    )
+    return replace(_of_each(failing, request) if found is None else found, note=note)
 
 
-def _of_the_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis | None:
-    """Faults of `mode` that explain every result, and operands of another vector that do."""
-    rewired = rewired_modes(ins, operands, actual, lambda codes: asked.right(ins, codes, actual))
+def _of_the_mode(ins: Instruction, operands: Operands, actual: Bits, request: _Request) -> Diagnosis | None:
+    """Faults of `mode` that explain every result, or operands of another vector that do."""
+    rewired = rewired_modes(ins, operands, actual, lambda codes: request.right(ins, codes, actual))
     if not rewired:
         return None
-    total, wrong = len(actual), int((~asked.right(ins, ins.dot(**operands), actual)).sum())
+    total, wrong = len(actual), int((~request.right(ins, ins.dot(**operands), actual)).sum())
     ranked = tuple(
         Hypothesis(
             one.slug,
@@ -364,22 +373,24 @@ def _of_the_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _Ask
     return Diagnosis(ins, ranked, wrong, total, faults=(Fault(ranked[0].slug, ranked[0].text, wrong),))
 
 
-def _besides_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _Asked) -> Diagnosis | None:
-    """A fault of `mode` with which most results are right, and what explains the others; None where there is
+def _of_the_mode_and_more(
+    ins: Instruction, operands: Operands, actual: Bits, request: _Request
+) -> Diagnosis | None:
+    """A fault of `mode` with which most results are right, and explanations of the others; None if there is
     none, or no hypothesis explains all of them."""
-    wrong = ~asked.right(ins, ins.dot(**operands), actual)
+    wrong = ~request.right(ins, ins.dot(**operands), actual)
     least, best, still = int(wrong.sum()) // 2, None, wrong
     for one in mode_ports(ins):
         assert one.operands is not None
         try:
-            left = ~asked.right(ins, ins.dot(**one.operands(operands)), actual)
+            left = ~request.right(ins, ins.dot(**one.operands(operands)), actual)
         except OperandError:  # it leads to a code that the unit does not use
             continue
         if int(left.sum()) < least:
             best, least, still = one, int(left.sum()), left
     if best is None or best.operands is None:
         return None
-    rest = _of_modes(ins, best.operands(operands), actual, asked)
+    rest = _of_modes(ins, best.operands(operands), actual, request)
     if not rest.explains:
         return None
     parts = {part.slug: part for _, part in rest.every_fault}
@@ -392,32 +403,34 @@ def _besides_mode(ins: Instruction, operands: Operands, actual: Bits, asked: _As
     return Diagnosis(ins, (both,), failing, total, faults=(mode, *others))
 
 
-def _of_each(failing: list[_Mode], asked: _Asked) -> Diagnosis:
-    """The diagnosis of a mode, what explains it in most of the others before all that does; and those of
-    modes in which that is not all. It ends with one that nothing explains."""
+def _of_each(failing: list[_Mode], request: _Request) -> Diagnosis:
+    """The diagnosis of one mode, led by the explanation that holds in most other modes; and diagnoses of
+    modes that it does not explain. It ends with a mode that nothing explains."""
     at, *others = failing
-    first = _of_one(at.unit, at.operands, at.actual, asked)
+    first = _of_one(at.unit, at.operands, at.actual, request)
     explaining = first.explaining
     if not explaining or explaining[0].delay:
         return first
-    left = {one.slug: [mode for mode in others if not mode.explained(one, asked)] for one in explaining}
+    left = {one.slug: [mode for mode in others if not mode.explained(one, request)] for one in explaining}
     best = min(explaining, key=lambda one: sum(mode.wrong for mode in left[one.slug]))
     unexplained, found = left[best.slug], [(_led_by(first, best), at)]
+    # Each turn diagnoses one mode that the explanations so far do not cover; an explanation that also covers
+    # the modes of earlier ones replaces them.
     while unexplained and len(found) <= SEARCH.modes and found[-1][0].explaining:
         mode = unexplained.pop(0)
-        one = _of_one(mode.unit, mode.operands, mode.actual, asked)
-        also = (each for each in one.explaining if any(past.explained(each, asked) for _, past in found))
+        one = _of_one(mode.unit, mode.operands, mode.actual, request)
+        also = (each for each in one.explaining if any(past.explained(each, request) for _, past in found))
         said = next(also, None) or next(iter(one.explaining), None)  # of what was found before, the whole
         if said is not None:
             one = _led_by(one, said)
-            found = [each for each in found if not each[1].explained(said, asked)]
-            unexplained = [each for each in unexplained if not each.explained(said, asked)]
+            found = [each for each in found if not each[1].explained(said, request)]
+            unexplained = [each for each in unexplained if not each.explained(said, request)]
         found.append((one, mode))
     return replace(found[0][0], further=tuple(one for one, _ in found[1:]))
 
 
 def _led_by(found: Diagnosis, best: Hypothesis) -> Diagnosis:
-    """A diagnosis with one of the hypotheses that explain everything before all others."""
+    """A diagnosis with one of its complete explanations moved to the front."""
     if best is found.hypotheses[0]:
         return found
     ranked = (best, *(one for one in found.hypotheses if one is not best))

@@ -1,10 +1,10 @@
-"""Making operands smaller while something still fails: zeros for whatever is not needed, few mantissa bits,
+"""Minimising operands while something still fails: zeros for everything unnecessary, few significand bits,
 small exponents.
 
     least = minimise(ins, operands, lambda batch: dut(batch) != ins.dot(**batch))
 
-The predicate sees whole batches of candidates, because one call may be one run of a simulator. Each round
-asks it about every single simplification, and then about the simplifications that it allowed, taken together.
+The predicate takes whole batches of candidates, because one call may be one run of a simulator. Each round
+tries every single simplification, then the successful ones together.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.budget import Budget
 from golden.identify.diagnose.conditions import products_present, zero_codes
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, signature_of
 
 Fails = Callable[[Operands], npt.NDArray[np.bool_]]
 ROUNDS = 24
+"""Calls of `fails` by default."""
 
 
 def minimise(
@@ -39,16 +40,16 @@ def minimise(
     """Returns the simplest operands found for which `fails` still holds.
 
     Args:
-        unit: whose operands these are.
+        unit: the unit of these operands.
         operands: one dot product that fails, raw codes as its `dot` takes them: a, b (k,), c () and so on.
-        fails: takes a batch, the same operands with a leading dimension n, and tells for each whether it
+        fails: takes a batch, the same operands with a leading dimension n, and returns for each whether it
             fails (n,).
         rounds: how often `fails` may be called; None: until nothing becomes simpler.
         progress: called with (calls made, calls allowed) after every call; the second is 0 without a limit.
-        budget: `fails` is not called after it is over; None: no such end.
+        budget: `fails` is not called after it is over; None: no limit.
 
     Returns:
-        Operands of the same shapes and of the same mode. They are the given ones where nothing simpler fails.
+        Operands of the same shapes and of the same mode; the given ones if nothing simpler fails.
     """
     takes = signature_of(unit)
     given = takes.check_named(operands)
@@ -63,6 +64,7 @@ def minimise(
     given = takes.complete(given)
     search = _Minimiser(takes, lambda batch: fails(_present(takes, batch)), rounds, progress, budget)
     current = {name: codes[None] for name, codes in given.items()}
+    # Each step lowers the cost and keeps the failure, so the loop ends.
     while search.allowed:
         simpler = search.step(current)
         if simpler is None:
@@ -94,10 +96,10 @@ def of_one_kind(ins: Instruction, operands: Operands, fails: Fails) -> Fails:
         return np.asarray(~zero_codes(ins.formats["d"], ins.dot(**batch)))
 
     one = {name: np.asarray(codes)[None] for name, codes in operands.items()}
-    needed = [asked for asked in (adds, is_no_zero) if asked(one)[0]]
+    needed = [holds for holds in (adds, is_no_zero) if holds(one)[0]]
 
     def alike(batch: Operands) -> npt.NDArray[np.bool_]:
-        return np.asarray(np.logical_and.reduce([fails(batch), *(asked(batch) for asked in needed)]))
+        return np.asarray(np.logical_and.reduce([fails(batch), *(holds(batch) for holds in needed)]))
 
     return alike
 

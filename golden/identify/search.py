@@ -1,12 +1,11 @@
-"""A counterexample-guided search: ask, fit, find a counterexample, shrink it, and fit again.
+"""A counterexample-guided search: query, fit, find a counterexample, shrink it, and fit again.
 
 A `Pass` is one way to a candidate that explains more. A `Search` holds passes in the order of their effort.
-`run` goes back to the cheapest one after every improvement, as the shrinker of hypothesis does: what an
-expensive pass found is polished by cheap ones. `once`, which a diagnosis uses, takes each pass once. Each
-pass states the invariant that holds after it, and is counted: calls, improvements, seconds and questions
-say what it buys.
+`run` returns to the cheapest pass after every improvement, as the shrinker of hypothesis does: cheap passes
+polish what an expensive pass found. `once`, which a diagnosis uses, runs each pass once. Each pass states the
+invariant that holds after it, and is measured: calls, improvements, seconds and queries.
 
-    search = Search(PASSES, questions=lambda: box.asked)
+    search = Search(PASSES, questions=lambda: box.queries)
     best = search.run(start, cost=lambda fit: fit.wrong, deadline=deadline)
 """
 
@@ -18,8 +17,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 S = TypeVar("S")
-"""A candidate with what is known of it; a pass returns another one and leaves the given one as it is."""
+"""A candidate with its known properties; a pass returns another one and leaves the given one unchanged."""
 _EVERY_EFFORT = 1 << 30
+"""Above the effort of every pass."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Pass(Generic[S]):
     """One way to a better candidate.
 
     Attributes:
-        name: as statistics have it.
-        run: given a candidate and a deadline (on time.monotonic), a better one, or None where it finds none.
-        invariant: what holds of a candidate for which it returned None in time, in one sentence.
-        effort: a pass of more effort is tried where none of less helps.
+        name: its name in statistics.
+        run: given a candidate and a deadline (on time.monotonic), a better one, or None if it finds none.
+        invariant: what holds for a candidate from which it returned None in time, in one sentence.
+        effort: passes of more effort run if none of less helps.
     """
 
     name: str
@@ -41,8 +41,8 @@ class Pass(Generic[S]):
 
 @dataclass
 class Statistics:
-    """What a pass was worth: calls, and how many of them improved the candidate; CPU or wall seconds, as
-    time.monotonic counts; questions that it asked."""
+    """The value of a pass: calls, and how many of them improved the candidate; CPU or wall seconds, as
+    time.monotonic counts; and queries."""
 
     calls: int = 0
     improved: int = 0
@@ -51,11 +51,11 @@ class Statistics:
 
 
 class Search(Generic[S]):
-    """Passes, tried the cheapest first until none helps.
+    """Passes, run the cheapest first until none helps.
 
     Args:
         passes: in the order in which they are tried.
-        questions: how many questions were asked so far; for the statistics.
+        questions: the number of queries so far; for the statistics.
     """
 
     def __init__(self, passes: Sequence[Pass[S]], questions: Callable[[], int] = lambda: 0) -> None:
@@ -77,7 +77,8 @@ class Search(Generic[S]):
         Args:
             cost: 0 ends the search; it falls with every step.
             deadline: on time.monotonic.
-            key, spent: what was tried from a candidate in vain, by its key: that is not tried again.
+            key, spent: by the key of a candidate, the effort that was spent on it in vain; it is not spent
+                again.
         """
         best = start
         while cost(best) and time.monotonic() < deadline:
@@ -102,7 +103,7 @@ class Search(Generic[S]):
                 better = self.apply(one, best, deadline) if one.effort == level else None
                 if better is not None or time.monotonic() > deadline:
                     return better
-            if spent is not None:  # all passes of this effort were in vain
+            if spent is not None:  # no pass of this effort helps this candidate on this bank
                 spent[key] = level
         return None
 
@@ -118,13 +119,13 @@ class Search(Generic[S]):
     def apply(self, one: Pass[S], start: S, deadline: float) -> S | None:
         """What one pass makes of a candidate, counted."""
         counted = self.statistics.setdefault(one.name, Statistics())
-        begun, asked = time.monotonic(), self.questions()
+        begun, queried = time.monotonic(), self.questions()
         better: S | None = None
         try:
             better = one.run(start, deadline)
-        finally:  # also of a pass that ended with the budget
+        finally:  # also if the budget ended the pass
             counted.calls += 1
             counted.improved += better is not None
             counted.seconds += time.monotonic() - begun
-            counted.questions += self.questions() - asked
+            counted.questions += self.questions() - queried
         return better

@@ -9,10 +9,10 @@ from typing import Any
 
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError
-from golden.instruction import Instruction
 from golden.kernels.order import Runs, divides, intervals, parts, said_and_found
 from golden.kernels.plan import Plan, build
 from golden.kernels.plan_files import plans
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 
 PROMOTED = (2, 4, 8, 16)
@@ -89,8 +89,8 @@ def candidates_of(units: list[Instruction], formats: dict[str, Format], k: int) 
 def scaled(
     units: list[Instruction], formats: dict[str, Format], k: int, scales: list[dict[str, Any]]
 ) -> Iterator[Plan]:
-    """The same with each of these options, of one chain, with promotion, or in parts that are added as they
-    come; those that promote anyway in one way alone."""
+    """The same with each of these options, of one chain, with promotion, or in parts that are added in order;
+    plans that promote anyway in one way only."""
     tried, different = [set[object]() for _ in scales], _different(units)
     for options in _structures(k):
         if len(options.keys() - {"tile_k"}) > 1 or "slices" in options:
@@ -114,8 +114,8 @@ def _same(found: list[Plan], formats: dict[str, Format]) -> list[Plan]:
 
 
 def cuts(plan: Plan, k: int) -> list[int]:
-    """Elements of K in a part, the largest first: of each number of parts those of whole tiles and, where a
-    kernel fills the first tile in part, others."""
+    """Elements of K in a part, the largest first: for each number of parts those of whole tiles and, for
+    kernels that fill the first tile in part, others."""
     units = [plan.tile, *([_FILLED] if plan.options.edge == "first" else [])]
     sizes = {-(-k // (many * unit)) * unit for unit in units for many in range(2, MOST_CUTS + 1)}
     return [size for size in sorted(sizes, reverse=True) if size < k]

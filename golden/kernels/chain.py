@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from golden.instruction import Instruction
 from golden.model.engine import Engine
+from golden.model.instruction import Instruction
 from golden.program.program import NO_SEED, Operation, Program
 from golden.program.signature import Signature
 from golden.program.steps import Fma

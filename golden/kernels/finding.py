@@ -1,7 +1,7 @@
-"""The plan behind given results: which instruction, and which order of sums, has these bits.
+"""The plan behind given results: the instruction and the order of sums that have these bits.
 
-Candidates are tried on a few elements of D, those that fit on more, and what is left on the whole of D: a
-plan is found only if every bit of every element is equal. Plans that the data cannot tell apart are all
+Candidates are tried on a few elements of D, the ones that fit on more, and the remaining ones on the whole of
+D: a plan is found only if every bit of every element is equal. Plans that the data do not distinguish are all
 named.
 """
 
@@ -112,8 +112,7 @@ def search(
     progress: Progress | None = None,
     beside: Mapping[str, npt.ArrayLike] | None = None,
 ) -> Search:
-    """As `find_plan`, with the nearest plans; `beside`: metadata, scale_a and scale_b, where there are
-    any."""
+    """As `find_plan`, with the nearest plans; `beside`: metadata, scale_a and scale_b, if there are any."""
     formats = {} if formats is None else formats
     check_formats(formats)
     known = _formats({"a": A, "b": B, "d": D}, formats)
@@ -134,10 +133,10 @@ def ask(
     formats: dict[str, str],
     progress: Progress | None = None,
 ) -> Search:
-    """As `find_plan` of a kernel, with its tree and what came near.
+    """As `find_plan` of a kernel, with its tree and the nearest plans.
 
-    Plans that have the tree are tried first, then all others. What is found gives every bit of two products
-    or more, of operands with small and with large differences of size.
+    Plans with that tree are tried first, then all others. A plan that is found gives every bit of two
+    products or more, of operands with small and with large differences of magnitude.
     """
     asked = product(kernel, shape, formats)
     tree = tree_of_kernel(asked)
@@ -172,7 +171,8 @@ def _tried(
     known: dict[str, Format],
     progress: Progress | None,
 ) -> Search:
-    """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
+    """Tries candidates on a few elements of the first product, the ones that fit on more of each, and then on
+    all."""
     few, *_ = (_Sample(one.a, one.b, one.d, FEW) for one in data)
     more = [_Sample(one.a, one.b, one.d, MORE) for one in data]
     fits: list[Plan] = []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from golden.instruction import Evidence
 from golden.kernels.plan import Plan
 from golden.kernels.sum_tree import Node
+from golden.model.instruction import Evidence
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The sum tree of a kernel that can be called (FPRev, arXiv 2411.00442; MMA-Sim, section III-C).
 
-A large M in one product, -M in another, and the same y in all others: what has met M before -M came is lost,
-what comes later is left. The number of y that are lost says how many products lie below the node of the
-sum where the two meet.
+A large M in one product, -M in another, and the same y in all others: every y that meets M before -M does is
+lost, later ones are left. The number of lost y is the number of products below the node of the sum where the
+two meet.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _shown(value: Any) -> str:
 
 
 def sum_tree(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> Node | None:
-    """Finds in which order a kernel adds, by asking it. `str(tree)` says it in words.
+    """Finds the order in which a kernel adds, by calling it. `str(tree)` prints it.
 
     Args:
         kernel: kernel(A, B) -> D, raw codes A (M, K), B (K, N), D (M, N); all elements of D have to be made
@@ -118,8 +118,8 @@ def sum_tree(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> N
         formats: their names, by a, b and d.
 
     Returns:
-        The tree; None where the formats cannot show it, where answers are no counts (a unit that keeps what
-        is small beside what is large), or of no tree.
+        The tree; None if the formats cannot show it, or the answers are no counts (a unit that keeps small
+        terms next to large ones) or fit no tree.
 
     Raises:
         OperandError, UnknownNameError, ShapeError, DTypeError: of the arguments or the answers.

@@ -1,5 +1,5 @@
-"""f32 operands in parts of fewer bits, as kernels multiply them that want more bits than the instruction's
-formats have: what the plan's `products` speaks of."""
+"""f32 operands in parts of fewer bits, as in kernels that need more bits than the instruction's formats have:
+the plan's `products`."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from golden.catalog.lookup import resolve
 from golden.errors import OperandError, UnknownArithmeticError, UnknownNameError, nearest
-from golden.instruction import Evidence, Instruction
 from golden.kernels.conversion import can_convert
 from golden.kernels.options import Options, check_options
+from golden.model.instruction import Evidence, Instruction
 from golden.number.formats import Format, get_format
 
 Fail = Callable[[str, str], Exception]
@@ -29,8 +29,8 @@ OWN = Evidence("derived", "a plan of one's own: nothing is claimed of any kernel
 class Plan:
     """What `golden.gemm` computes; made by `golden.plan`, `golden.plans` or `golden.find_plan`.
 
-    `others`: of a plan that was found, those that give the same bits on the same data. `seen`: kernels that a
-    named plan was observed of.
+    `others`: for a plan that was found, the plans with the same bits on the same data. `seen`: kernels with
+    which a named plan was observed.
     """
 
     instruction: Instruction

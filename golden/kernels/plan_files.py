@@ -13,9 +13,9 @@ from golden.catalog.lookup import instruction, resolve
 from golden.catalog.resolver import resolver
 from golden.errors import MmagoldError, OperandError, SpecError
 from golden.files.escape import one_line
-from golden.instruction import CUSTOM, Evidence
 from golden.kernels.options import KEYS
 from golden.kernels.plan import OWN, Fail, Plan, build, plan
+from golden.model.instruction import CUSTOM, Evidence
 from golden.paths import spec_folder
 from golden.values import Anything, Choice, Key, Line, Many, Mapping, Table, Text
 from golden.yamlfile import Section

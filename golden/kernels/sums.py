@@ -16,9 +16,9 @@ import numpy.typing as npt
 from golden import yamlfile
 from golden.catalog.architectures import get_architecture
 from golden.catalog.unit_files import build_instruction
-from golden.instruction import Instruction
 from golden.kernels.conversion import numbers, rounded
 from golden.kernels.plan import Plan
+from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 
 Numbers = npt.NDArray[Any]

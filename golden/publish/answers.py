@@ -17,7 +17,7 @@ from golden.explain.terminal import trace_text
 from golden.identify.comparing import classify
 from golden.identify.probe.facts import facts
 from golden.identify.probe.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.steps import Additions, Align, Fma, Sum
 from golden.publish import ieee

@@ -222,7 +222,7 @@ def write(name: str, title: str, text: str, things: tuple[str, ...]) -> str:
 
 
 def source(thing: str) -> str:
-    """Where a thing is defined, as `golden/instruction.py, line 12`.
+    """Where a thing is defined, as `golden/model/instruction.py, line 12`.
 
     Raises:
         ImportError: its module needs a package that is not installed.

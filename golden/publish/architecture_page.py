@@ -16,12 +16,12 @@ from typing import Any
 from golden.catalog import architectures
 from golden.catalog.architectures import Architecture
 from golden.catalog.relatives import arithmetic
+from golden.errors import counted
 from golden.explain.markdown import link
-from golden.explain.numbers import counted
 from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import special_probes
 from golden.identify.probe.facts import facts
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.algorithms import get_algorithm
 from golden.program.program import OWN_STEPS
 from golden.publish import generations, sass_text
@@ -107,6 +107,7 @@ def _facts(chip: Architecture) -> list[list[str]]:
     return [
         ["Devices", ", ".join(chip.devices)],
         ["Compiler targets", _targets(chip)],
+        *([["Matrix units", chip.matrix_units]] if chip.matrix_units else []),
         ["Instructions", f"{len(members):,} in {counted(len(groups(chip.name)), 'group')}"],
         ["Evidence", ", ".join(f"{count:,} {kind}" for kind, count in evidence.items() if count)],
         ["Source", chip.source],

@@ -21,7 +21,7 @@ from golden.identify.probe import captured_witness
 from golden.identify.probe.captured_witness import Evidence, Place
 from golden.identify.probe.facts import Finding, facts
 from golden.identify.probe.properties import PROPERTIES, Property, by_slug, measure
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import docs_folder
 from golden.publish import forms_page
 from golden.publish.dot_text import command, operands_text, result_text
@@ -260,7 +260,7 @@ def _recorded(case: Case, architecture: str, found: Evidence) -> dict[str, Any]:
         "title": short_title(architecture),
         "results": found.results,
         "of": "" if found.instructions == 1 else f" of {found.instructions} instructions of this program",
-        "refuted": len(found.told),
+        "refuted": len(found.refuted_units),
         "rows": [_place_row(place) for place in found.places],
         "commands": "\n".join(command(place.instruction, place.operands) for place in found.places),
         "silent": _silent(case.row, ins, found),

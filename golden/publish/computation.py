@@ -10,7 +10,7 @@ from golden.explain import specification
 from golden.explain.markdown import figure, link, table
 from golden.explain.specification import Chain
 from golden.identify.probe.sum_properties import floor_hidden
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.number.formats import formats as builtin
 from golden.program.algorithms import Algorithm, get_algorithm

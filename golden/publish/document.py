@@ -33,7 +33,7 @@ from golden.explain.specification import specification, sum_text
 from golden.files import escape
 from golden.files.markdown import table
 from golden.files.output import check, is_stream, write_folder, write_text, write_whole
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import plain_name
 from golden.publish import instruction_page, typst_writer
 from golden.publish.evidence import figures

@@ -14,7 +14,7 @@ from golden.explain.numbers import hex_text, power_text
 from golden.explain.specification import index_text
 from golden.explain.trace import describe_code
 from golden.files.escape import file_stem
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.stimuli import one
 from golden.vectors.operand_files import format_of

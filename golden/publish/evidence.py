@@ -12,7 +12,7 @@ from golden.catalog.evidence_file import check_report
 from golden.explain.markdown import figure, link
 from golden.explain.specification import evidence_text, sources_text
 from golden.files.inputs import read_json
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import docs_folder
 from golden.publish.computation import notes
 from golden.publish.dot_text import name_argument
@@ -122,11 +122,12 @@ def _recordable() -> tuple[str, ...]:
 
 @cache
 def _timings() -> dict[tuple[str, str], list[Any]]:
-    """Every figure of spec/timing by architecture and instruction."""
+    """Every figure of spec/timing by architecture and instruction; not those of papers' experiments, which
+    stand next to a board's own."""
     from golden.catalog import timing as tables
 
     found: dict[tuple[str, str], list[Any]] = {}
-    for name in tables.names():
+    for name in (name for name in tables.names() if not tables.experiment(name)):
         for one in tables.load(name):
             found.setdefault((one.architecture, one.instruction), []).append(one)
     return found

@@ -18,7 +18,7 @@ from functools import lru_cache
 from golden.catalog import architectures
 from golden.catalog.families import SCALES, families
 from golden.catalog.lookup import instructions
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 
 MANY = 3

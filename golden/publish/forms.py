@@ -21,7 +21,7 @@ from golden.catalog.families import families
 from golden.catalog.relatives import arithmetic
 from golden.identify.comparing import CLASSES, classify, pad
 from golden.identify.minimising import cost, minimise
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import FIRST_COLUMNS, SCALES, Operands
 from golden.stimuli import SEARCH_KINDS, generate
 

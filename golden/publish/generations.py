@@ -21,7 +21,7 @@ from golden.catalog.lookup import instructions
 from golden.catalog.relatives import arithmetic
 from golden.identify.comparing import CLASSES, Comparison, Example, classify, compare
 from golden.identify.probe.probes import Unreachable, exact_code
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.program import Operation, Program
 from golden.program.signature import Operands

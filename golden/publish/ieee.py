@@ -23,7 +23,7 @@ from golden.catalog import relatives
 from golden.explain.trace import exact_terms, ulp_exponent
 from golden.identify.comparing import CLASSES, classify
 from golden.identify.minimising import cost, costs, minimise
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.compiling import compile_program
 from golden.program.program import OperandFormats

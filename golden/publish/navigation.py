@@ -36,6 +36,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "comparison",
         "formats/index",
         "studies/index",
+        "papers",
         "findings",
         "modifiers",
         "how-we-know",

@@ -15,7 +15,7 @@ from golden.explain.terminal import TEXT_WIDTH, HouseConsole, print_trace
 from golden.explain.trace import Trace
 from golden.identify.blackbox.report import Found
 from golden.identify.comparing import CLASSES, DIFFERENCES, Comparison
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.program.words import step_text
 from golden.publish.pictures import datapath, fragments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from golden.explain.markdown import figure
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.publish.families import Group
 from golden.publish.pictures import fragments as pictures
 from golden.registers.layouts import Layout

@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from golden.explain.specification import index_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.algorithms import get_algorithm
 from golden.program.program import OWN_STEPS, Operation
 from golden.program.steps import Additions, Fma

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from golden.catalog import architectures, relatives
 from golden.catalog.lookup import instruction
 from golden.explain.markdown import SITE, link, table
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.publish.families import Group, group_of, groups, siblings
 from golden.publish.program_text import changed_parameters, program_text, summing, value_text
 from golden.publish.variants import sass_text

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 
 def patterns(members: Iterable[Instruction]) -> dict[str, list[Instruction]]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from golden.catalog.lookup import resolve
 from golden.errors import DocsError, MmagoldError, nearest, one_line
 from golden.explain.markdown import figure
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import checkout, docs_folder
 from golden.publish import claims, finder, navigation, slots, source_page
 from golden.publish.links import RECORDED, VECTORS, Links
@@ -38,6 +38,7 @@ GENERATORS = (
     "golden.publish.format_page",
     "golden.publish.study_page",
     "golden.publish.sass_page",
+    "golden.publish.papers_page",
     "golden.publish.source_page",
     "golden.publish.api_page",
 )

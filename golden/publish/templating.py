@@ -15,8 +15,8 @@ from typing import Any
 
 import jinja2
 
+from golden.errors import counted
 from golden.explain.markdown import anchor, code, figure, link, table
-from golden.explain.numbers import counted
 
 FOLDER = Path(__file__).parent / "templates" / "pages"
 _FENCED = re.compile(r"^(`{3,}).*?^\1$", re.S | re.M)

@@ -11,7 +11,7 @@ from golden.catalog.type_words import types_of
 from golden.errors import MmagoldError
 from golden.explain.markdown import code, link, table
 from golden.explain.specification import sum_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.format_words import format_words
 from golden.paths import checkout
 from golden.program.steps import Additions, Fma, Round

@@ -33,6 +33,9 @@ _MODULES = {
     "properties": "properties",
     "consistency": "consistency",
     "numeric-profile": "numeric_profile",
+    "as-published": "as_published",
+    "overflow-edges": "overflow_edges",
+    "observations": "observations",
 }
 
 

@@ -84,7 +84,7 @@ class Found:
 
 def find(unit: Subject) -> Found:
     """Asks a unit what the dissection's probes ask (golden/identify/probe)."""
-    probe = Probe(unit.asked)
+    probe = Probe(unit.answering)
     first, middle, last = _PLACES.get(unit.what, (0, 1, 2))
 
     def cut(small: int) -> tuple[int | None, str]:

@@ -40,6 +40,7 @@ SCALES = tuple(range(0, -33, -1))
 LEAST = 2.0**-126
 """The smallest normal number of f32."""
 K = 16
+"""Products of each dot product."""
 
 
 FINDINGS = """\
@@ -115,6 +116,7 @@ class _Gradients:
 
 
 BOOST = 12
+"""Binades by which the inputs of one curve are scaled up."""
 _CURVES = {
     "CDNA2 f16": (("cdna2", "f16"), 0),
     "CDNA3 f16": (("cdna3", "f16"), 0),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
 from golden.identify.diagnose.mutations.mutation import with_operations
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw
 from golden.studies.published import published
@@ -30,7 +30,9 @@ SOURCE = "MMA-Sim (arXiv 2511.10909), section VI-C and Figure 2"
 SAMPLES = 1_000_000
 
 DEVIATIONS = (1, 3, 10, 30, 100, 300, 1000, 3000)
+"""Standard deviations of the operands for which the error is shown."""
 _BLOCK = 1 << 17
+"""Dot products that are computed at once, to bound the memory."""
 _BINS = np.linspace(-0.25, 0.25, 101)
 
 Compute = Callable[[Any, Any, Any], npt.NDArray[Any]]

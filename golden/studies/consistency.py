@@ -36,6 +36,7 @@ FINDINGS = """\
   not). For two others `mmagold compare` searches the shortest operands that tell them apart.
 """
 K = 32
+"""Products of each dot product."""
 _NVIDIA = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 _SPARSE_K = f"{MMA}m16n8k16.row.col.f32"
 _QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"

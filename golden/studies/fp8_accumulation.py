@@ -29,11 +29,14 @@ SOURCE = "MMA-Sim (arXiv 2511.10909), section VI-A"
 SAMPLES = 500
 
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+"""Lengths of the sums, in products."""
 INTERVALS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
+"""Products between two promotions to f32."""
 DATA = {"signed": "both signs", "positive": "one sign"}
 """Operands: N(0, 1) rounded to e4m3, or their magnitudes: sums that hover around zero,
 and sums that only grow."""
 _BLOCK = 500
+"""Samples that are computed at once, to bound the memory."""
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
 
@@ -72,6 +75,7 @@ class Way:
 
 HOPPER = Subject("hopper", WGMMA, "wgmma")
 INTERVAL = 128
+"""Products between two promotions in the curve of promoted sums."""
 WAYS = (
     Way("ada", "Ada mma", Subject("ada", QMMA, "mma")),
     Way("hopper", "Hopper wgmma", HOPPER),

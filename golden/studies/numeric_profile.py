@@ -25,7 +25,9 @@ SAMPLES = 100_000
 
 ARCHITECTURE = "ampere"
 CHAINS = 1000
+"""Chains of matrix products by default."""
 CHAIN_SHOWN = (1, 2, 5, 8, 10, 20)
+"""Lengths of chains that the table shows."""
 _OPERATIONS = {
     "multiplication": "multiplication",
     "inner_product": "inner product",

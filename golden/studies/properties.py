@@ -20,7 +20,7 @@ SAMPLES = 1
 """Every question is a directed one; there is nothing random."""
 
 FINDINGS = """\
-- {asked} properties of {units} instructions were measured by {shots} dot products whose results show them;
+- {measured} properties of {units} instructions were measured by {shots} dot products whose results show them;
   {who} answered. Other than what the spec states {wrong}.
 - The questions are those of the comparison pages (`golden/identify/probe`), which know formats and K
   alone. The plainest instruction of each architecture ran for every operand type.
@@ -58,16 +58,16 @@ def run(
     samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
 ) -> Study:
     """Measures every property of every unit."""
-    asked = [
+    subjects = [
         (block, unit)
         for block in BLOCKS
         for unit in and_on(chip, [Subject(name, ins.name, block.title) for name, ins in units(block).items()])
     ]
     cells: list[Cell] = []
-    for step, (block, unit) in enumerate(asked):
-        known = Facts(unit.ins, None if unit.on is None else unit.asked)
+    for step, (block, unit) in enumerate(subjects):
+        known = Facts(unit.ins, None if unit.on is None else unit.answering)
         cells += [cell(chosen, block, unit, known) for chosen in PROPERTIES]
-        progress(step + 1, len(asked))
+        progress(step + 1, len(subjects))
     found = [one for one in cells if one.text is not None]
     return Study(
         NAME,
@@ -78,25 +78,25 @@ def run(
         _findings(found),
         [_table(block, [one for one in found if one.block is block]) for block in BLOCKS],
         data={f"{one.unit.chip} {one.block.title}: {one.row.title}": one.text for one in found},
-        units=tuple(unit for _, unit in asked),
+        units=tuple(unit for _, unit in subjects),
         random=False,
     )
 
 
 def _findings(found: list[Cell]) -> str:
-    asked = list(dict.fromkeys(one.unit for one in found))
+    units_found = list(dict.fromkeys(one.unit for one in found))
     wrong = [f"{one}, not {one.stated}" for one in found if one.stated not in (None, one.text)]
-    told = FINDINGS.format(
-        asked=f"{len(found):,}",
-        units=len(asked),
+    text = FINDINGS.format(
+        measured=f"{len(found):,}",
+        units=len(units_found),
         shots=f"{sum(len(one.shots) for one in found):,}",
-        who=who_answered(asked),
+        who=who_answered(units_found),
         wrong=f"are {len(wrong)}: {'; '.join(wrong)}" if wrong else "is none",
     )
-    return told + "".join(map(_as_model, _beside_models(found)))
+    return text + "".join(map(_as_model, _with_models(found)))
 
 
-def _beside_models(found: list[Cell]) -> list[list[tuple[Cell, Cell]]]:
+def _with_models(found: list[Cell]) -> list[list[tuple[Cell, Cell]]]:
     """For each chip its cells, each with that of the model."""
     models = {(one.unit.architecture, one.unit.name, one.row): one for one in found if one.unit.on is None}
     chips: dict[str, list[tuple[Cell, Cell]]] = {}

@@ -12,7 +12,7 @@ from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instructions
 from golden.identify.blackbox.box import Box
 from golden.identify.blackbox.plugins import Chip
-from golden.identify.blackbox.repeatability import asked_again, at_every_place
+from golden.identify.blackbox.repeatability import at_every_place, check_repeatability
 from golden.studies.study import Progress, Study, Table
 from golden.studies.units import Subject, and_on, who_answered
 from golden.unit import FunctionUnit
@@ -33,6 +33,7 @@ FINDINGS = """\
 - One instruction of each list of algorithms ran for every architecture.
 """
 _MOST_ASKED = 10_000
+"""The query budget for one unit, in dot products."""
 _KIND = "random_bits"
 
 
@@ -62,23 +63,23 @@ def units() -> list[Subject]:
 
 def find(unit: Subject, samples: int) -> Repeated:
     """Asks one unit."""
-    ins, asked = unit.ins, unit.asked
-    dots = FunctionUnit.like(ins, asked.dot)  # places of the tile are tried below, more of them
-    found = asked_again(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
+    ins, answering = unit.ins, unit.answering
+    dots = FunctionUnit.like(ins, answering.dot)  # places of the tile are tried below, more of them
+    found = check_repeatability(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
     operands = stimuli.generate(ins, _KIND, samples, np.random.default_rng(8))
-    tile = Box(asked, _MOST_ASKED, math.inf).tile
+    tile = Box(answering, _MOST_ASKED, math.inf).tile
     moved = [] if tile is None else at_every_place(ins, operands, tile)
-    return Repeated(unit, found.asked, found.differ, len(moved), sum(one is not None for one in moved))
+    return Repeated(unit, found.queries, found.differ, len(moved), sum(one is not None for one in moved))
 
 
 def run(
     samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
 ) -> Study:
     """Asks every unit."""
-    asked, found = list(and_on(chip, units())), list[Repeated]()
-    for step, unit in enumerate(asked):
+    subjects, found = list(and_on(chip, units())), list[Repeated]()
+    for step, unit in enumerate(subjects):
         found.append(find(unit, samples))
-        progress(step + 1, len(asked))
+        progress(step + 1, len(subjects))
     return Study(
         NAME,
         TITLE,
@@ -86,7 +87,7 @@ def run(
         SOURCE,
         samples,
         FINDINGS.format(
-            who=who_answered(asked),
+            who=who_answered(subjects),
             **{name: f"{sum(getattr(one, name) for one in found):,}" for name in _COUNTS},
         ),
         [_table(found)],
@@ -96,7 +97,7 @@ def run(
             }
             for one in found
         },
-        units=tuple(asked),
+        units=tuple(subjects),
     )
 
 

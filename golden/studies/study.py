@@ -48,7 +48,7 @@ class Figure:
 @dataclass
 class Study:
     """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON;
-    `random`: it samples; `units`: what was run."""
+    `random`: it samples; `units`: what was run; `recordings`: files of spec/timing that it reads."""
 
     name: str
     title: str
@@ -61,10 +61,13 @@ class Study:
     data: dict[str, Any] = field(default_factory=dict)
     units: tuple[Subject, ...] = ()
     random: bool = True
+    recordings: tuple[str, ...] = ()
 
     @property
     def effort(self) -> str:
         """How much was computed."""
+        if self.recordings:
+            return f"the recordings {', '.join(self.recordings)}"
         return (
             f"{self.samples:,} sample{'s' * (self.samples != 1)} of each experiment"
             if self.random

@@ -112,7 +112,7 @@ def _shortened(parts: list[str]) -> list[str]:
 def found_tree(unit: Subject) -> str:
     """The tree of a unit as an expression, found as `golden.dissect` finds that of a black box: masks are
     called, and only the unit's formats and K are used."""
-    tree = tree_of_unit(unit.asked)
+    tree = tree_of_unit(unit.answering)
     return _UNSHOWN if tree is None else tree_text(tree)
 
 
@@ -124,7 +124,7 @@ def changed_by_shuffling(unit: Subject, samples: int) -> float:
     a, b = (encode(ins, name, rng.standard_normal((samples, ins.k))) for name in "ab")
     c = encode(ins, "c", rng.standard_normal(samples))
     order = rng.permuted(np.broadcast_to(np.arange(ins.k), (samples, ins.k)), axis=1)
-    dot = unit.asked.dot
+    dot = unit.answering.dot
     shuffled = dot(np.take_along_axis(a, order, 1), np.take_along_axis(b, order, 1), c)
     return float((shuffled != dot(a, b, c)).mean())
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float, get_format
 from golden.studies.study import Progress, Study, Table, percent
 from golden.studies.units import Subject
@@ -28,6 +28,7 @@ SAMPLES = 200_000
 PAPER_WORD, PAPER_RESULT = 0x7F800001, 0x7F800000
 """The paper's example, section IV-C: this NaN will be converted to this infinity."""
 ONE = 0x3F800000
+"""1.0 as f32."""
 WORDS = {
     0x7F800001: "NaN, payload in the dropped bits (the paper's example)",
     0x7F801FFF: "NaN, all dropped bits set",
@@ -109,12 +110,12 @@ def answers() -> tuple[Answer, ...]:
     tried with the paper's word."""
     found = []
     for architecture in architectures.architectures():
-        asked = tf32_instructions(architecture)
-        if asked:
+        known = tf32_instructions(architecture)
+        if known:
             results = {
-                operand: tuple(answer_to(ins, operand, PAPER_WORD) for ins in asked) for operand in "abc"
+                operand: tuple(answer_to(ins, operand, PAPER_WORD) for ins in known) for operand in "abc"
             }
-            found.append(Answer(architecture, tuple(ins.name for ins in asked), **results))
+            found.append(Answer(architecture, tuple(ins.name for ins in known), **results))
     return tuple(found)
 
 

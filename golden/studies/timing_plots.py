@@ -25,6 +25,7 @@ FIGURES = {
 }
 """The paper's figures and what they show."""
 _SIZE = (11.0, 4.2)
+"""Width and height of a picture, in inches."""
 _MARGINS = {"left": 0.06, "right": 0.99, "bottom": 0.12, "top": 0.86, "wspace": 0.13}
 _COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
 
@@ -63,8 +64,8 @@ def _pictures(ours: str | Path, figures: list[Figure], chosen: Sequence[str] | N
     if chosen is None and instruction_plots.by_count(figures):
         return {"clocks": clocks(figures)}
     if chosen is None and any(figure.instruction.startswith("wmma.load") for figure in figures):
-        beside = str(ours).removesuffix("_wmma")
-        return {"moves": moves([*figures, *(load(beside) if beside in names() else [])])}
+        plain = str(ours).removesuffix("_wmma")
+        return {"moves": moves([*figures, *(load(plain) if plain in names() else [])])}
     wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
     return {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
 

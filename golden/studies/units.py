@@ -14,7 +14,7 @@ import numpy.typing as npt
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction
 from golden.identify.blackbox.plugins import Chip
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float, to_float
 from golden.unit import Unit
 
@@ -39,7 +39,7 @@ class Subject:
         return instruction(self.architecture, self.name)
 
     @cached_property
-    def asked(self) -> Unit:
+    def answering(self) -> Unit:
         """What answers: the model, or the chip; never one in the name of the other."""
         if self.on is None:
             return self.ins
@@ -72,8 +72,8 @@ def and_on(chip: Chip | None, subjects: Iterable[Subject]) -> Iterator[Subject]:
 def who_answered(subjects: Iterable[Subject]) -> str:
     """ "the models", or "the models and NVIDIA H200 (16 instructions)"."""
     chips = Counter(one.on.name for one in subjects if one.on is not None)
-    told = (f" and {name} ({count} instruction{'s' * (count != 1)})" for name, count in chips.items())
-    return "the models" + "".join(told)
+    parts = (f" and {name} ({count} instruction{'s' * (count != 1)})" for name, count in chips.items())
+    return "the models" + "".join(parts)
 
 
 def encode(ins: Instruction, operand: str, values: npt.ArrayLike) -> Bits:

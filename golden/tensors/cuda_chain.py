@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from golden.errors import CoreError, ToolMissing
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.tensors.cuda_source import THREADS, machine_code, tile_of
 from golden.tensors.dtypes import integer_dtype
 

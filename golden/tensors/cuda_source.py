@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from golden.errors import CoreError, OperandError, ToolMissing
-from golden.instruction import Instruction
 from golden.model import device_text
 from golden.model.engine import SPARSITY
+from golden.model.instruction import Instruction
 
 _TEXT = Path(__file__).resolve().parents[1] / "templates" / "cuda" / "chain.cu"
 THREADS = 16

@@ -20,8 +20,10 @@ from golden.files.npyfile import read_arrays
 from golden.vectors.word import WordLayout
 
 Bits = npt.NDArray[Any]
-_DATE = (1980, 1, 1, 0, 0, 0)
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+"""The earliest date of a ZIP member, so that equal content gives equal bytes."""
 _COPY = 1 << 20
+"""Bytes that are copied at a time."""
 _MAX_NAMES = 1 << 16
 """Bytes of the names of the kinds."""
 
@@ -46,14 +48,14 @@ def write(
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, (shape, dtype) in shapes.items():
                 _member(archive, name, (count, *shape), dtype, spools[name])
-            with archive.open(zipfile.ZipInfo("kind_names.npy", _DATE), "w") as member:
+            with archive.open(zipfile.ZipInfo("kind_names.npy", ZIP_DATE), "w") as member:
                 np.lib.format.write_array(member, np.array(stimuli.KINDS), allow_pickle=False)
 
 
 def _member(
     archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], spool: IO[bytes]
 ) -> None:
-    info = zipfile.ZipInfo(f"{name}.npy", _DATE)
+    info = zipfile.ZipInfo(f"{name}.npy", ZIP_DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
     spool.seek(0)
     with archive.open(info, "w", force_zip64=True) as member:
@@ -74,8 +76,8 @@ def read(path: Path, layout: WordLayout, count: int) -> tuple[dict[str, Bits], B
     for name, (dtype, shape) in wanted.items():
         held = (found[name].dtype, found[name].shape) if name in found else "missing"
         if held != (dtype, shape):
-            told = held if isinstance(held, str) else f"{held[0]} {held[1]}"
-            raise FileFormatError(f"{path}[{name}]: is {told}, expected {dtype} {shape}")
+            actual = held if isinstance(held, str) else f"{held[0]} {held[1]}"
+            raise FileFormatError(f"{path}[{name}]: is {actual}, expected {dtype} {shape}")
     kinds = _kinds(found, path)
     return {field.name: found[field.name] for field in layout.fields}, kinds
 

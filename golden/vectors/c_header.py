@@ -20,8 +20,8 @@ from typing import Final
 from golden import __version__
 from golden.errors import OperandError
 from golden.files import escape
-from golden.instruction import Instruction
 from golden.model import device_text
+from golden.model.instruction import Instruction
 from golden.model.program_text import core_source
 from golden.program.flags import codes_by_mask
 from golden.program.signature import SCALES

@@ -38,11 +38,13 @@ from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.paths import docs_folder, spec_folder
 from golden.paths import vector_file as file_name
+from golden.vectors.archive import ZIP_DATE
 
 Bits = npt.NDArray[Any]
 SCHEMA = 2
 """The schema that is written."""
 _READABLE = (1, 2)
+"""The schemas that are read."""
 _read: dict[tuple[bytes, str | None], dict[str, Any]] = {}
 """Manifests by the SHA-256 of their text."""
 ARRAYS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
@@ -71,7 +73,6 @@ _MANIFEST = {
 }
 _MAX_FILE = 1 << 30
 """Bytes of one file of vectors."""
-_ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,8 @@ def device_text(device: Mapping[str, Any]) -> str:
         "cpuid": "CPUID ",
         "hip": "HIP ",
     }
-    told = ", ".join(f"{labels.get(key, '')}{device[key]}" for key in device_facts(device)[1:])
-    return f"{device['name']} ({told})"
+    facts = ", ".join(f"{labels.get(key, '')}{device[key]}" for key in device_facts(device)[1:])
+    return f"{device['name']} ({facts})"
 
 
 def _check_keys(value: Any, wanted: Mapping[str, type], where: str) -> None:
@@ -292,7 +293,7 @@ def pack(arrays: Mapping[str, Bits]) -> bytes:
             np.lib.format.write_array(
                 member, np.ascontiguousarray(arrays[key]), version=(1, 0), allow_pickle=False
             )
-            info = zipfile.ZipInfo(f"{key}.npy", _ZIP_DATE)
+            info = zipfile.ZipInfo(f"{key}.npy", ZIP_DATE)
             info.external_attr, info.create_system = 0o644 << 16, 3
             archive.writestr(info, member.getvalue(), zipfile.ZIP_LZMA)
     return buffer.getvalue()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from golden.errors import FileFormatError
 from golden.files.inputs import opened
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import files, signals
 from golden.vectors.manifest import Manifest, Part
 from golden.vectors.registers import from_registers

@@ -26,7 +26,7 @@ from golden import __version__
 from golden.errors import OperandError
 from golden.files import escape
 from golden.files.output import write_folder
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.program_text import CORE, INTERPRETER, core_source, program_source
 from golden.program.flags import codes_by_mask
 from golden.vectors.vectorset import VectorSet, default_set
@@ -35,6 +35,7 @@ from golden.vectors.word import Field, WordLayout
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
 _UNITS = (*INTERPRETER, "mg_gather.c", "mg_run.c")
 _EXAMPLES = 56
+"""Vectors of the test bench that comes with a model."""
 _FLAGS = "    uint8_t raised = 0;\n    call.flags = (mg_array){.data = (char *)&raised};\n"
 
 

@@ -25,7 +25,7 @@ from golden import stimuli
 from golden.errors import FileFormatError, MmagoldError, OperandError, nearest
 from golden.files import output
 from golden.files.inputs import opened
-from golden.instruction import CUSTOM, Instruction
+from golden.model.instruction import CUSTOM, Instruction
 from golden.program.signature import INPUTS
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
@@ -176,14 +176,14 @@ def _write(
     made.classes = dict.fromkeys(stimuli.KINDS, 0)
     files: dict[Path, output.Fill] = {}
     if companion:
-        beside = Path(f"{path}.signals.jsonl")
-        files[beside] = partial(_write_companion, made, beside.name, source)
+        companion_file = Path(f"{path}.signals.jsonl")
+        files[companion_file] = partial(_write_companion, made, companion_file.name, source)
     if made.format == "npz":
         files[path] = partial(_write_archive, made, layout, source, output.scratch_folder(path))
     else:
         files[path] = lambda out: _Writer(out, made, layout, FORMATS[made.format]).run(ins, source, inline)
     if not alone:  # what a device or a pipe took cannot be checked again
-        files[manifest.beside(path)] = lambda out: out.write(made.text().encode())
+        files[manifest.path_for(path)] = lambda out: out.write(made.text().encode())
     output.write_all(files)
     return made
 
@@ -354,7 +354,7 @@ def _open(path: Path, ins: Instruction | None) -> tuple[Manifest, Instruction, _
     manifest.check_unit(made, found, layout, path)
     if made.format not in NAMES:
         raise FileFormatError(
-            f"{manifest.beside(path)}: unknown format '{made.format}'{nearest(made.format, NAMES)}"
+            f"{manifest.path_for(path)}: unknown format '{made.format}'{nearest(made.format, NAMES)}"
         )
     if _file_hash(path) != (made.sha256, made.bytes):
         from golden.vectors.diagnose import explain
@@ -363,7 +363,7 @@ def _open(path: Path, ins: Instruction | None) -> tuple[Manifest, Instruction, _
     if made.signals is not None:
         companion = path.parent / made.signals["file"]
         if _file_hash(companion)[0] != made.signals["sha256"]:
-            raise FileFormatError(f"{companion}: differs from what {manifest.beside(path)} says (SHA-256)")
+            raise FileFormatError(f"{companion}: differs from what {manifest.path_for(path)} says (SHA-256)")
     return made, found, _checked(path, made, found, layout)
 
 
@@ -392,7 +392,7 @@ def _checked(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -
     classes = {name: int(count) for name, count in zip(stimuli.KINDS, counts, strict=True) if count}
     if classes != {name: count for name, count in made.classes.items() if count}:
         raise FileFormatError(
-            f"{manifest.beside(path)}: key 'classes' is not what the file holds of each kind"
+            f"{manifest.path_for(path)}: key 'classes' is not what the file holds of each kind"
         )
 
 
@@ -467,7 +467,7 @@ def _text_chunks(
             where = f"{path}:{part.line}"
             if f"{zlib.crc32(text):08x}" != part.crc32 or text.count(b"\n") != part.lines:
                 raise FileFormatError(
-                    f"{manifest.beside(path)}: part {number} is not what lies at line {part.line} of the file"
+                    f"{manifest.path_for(path)}: part {number} is not at line {part.line} of the file"
                 )
             if number in (0, last):
                 if text not in frames(made, ins, layout, number):

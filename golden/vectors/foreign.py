@@ -26,7 +26,7 @@ import numpy.typing as npt
 from golden.errors import FileFormatError, OperandError, nearest
 from golden.files.inputs import read_bytes, shortened
 from golden.files.npyfile import read_arrays
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import INPUTS
 from golden.vectors.vectorset import VectorSet
 from golden.vectors.word import RESULTS, TESTFLOAT_FLAGS

@@ -23,11 +23,13 @@ from typing import Any
 from golden import stimuli
 from golden.errors import FileFormatError, nearest
 from golden.files.inputs import check_keys, read_json
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.word import RESULTS, WordLayout
 
 SCHEMA = 2
+"""The schema that is written."""
 _READABLE = (1, 2)
+"""The schemas that are read."""
 _SHOWN = 5
 """Files of a folder that a message names."""
 BIT_ORDER = (
@@ -85,11 +87,11 @@ class Manifest:
 
 def digest(values: Mapping[str, Any]) -> str:
     """SHA-256 of a manifest's values, whatever their order, `digest` left out."""
-    told = {key: value for key, value in values.items() if key != "digest"}
-    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    content = {key: value for key, value in values.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def beside(path: str | Path) -> Path:
+def path_for(path: str | Path) -> Path:
     """The manifest's path for a vector file."""
     return Path(f"{path}.manifest.json")
 
@@ -99,10 +101,10 @@ def spec_hash(ins: Instruction) -> str:
     equal hashes, equal bits."""
     from golden.explain.specification import specification
 
-    told = {
+    content = {
         key: value for key, value in specification(ins).items() if key not in ("evidence", "sources", "notes")
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def describe(
@@ -189,7 +191,7 @@ def load(path: str | Path) -> Manifest:
         FileFormatError: it is missing, no JSON, of another schema, has an unknown, missing or wrong key,
             contradicts itself, or is not the one that was written (`digest`).
     """
-    file = beside(path)
+    file = path_for(path)
     if not file.exists():
         raise FileFormatError(_why_none(Path(path)))
     values = read_json(file)
@@ -201,10 +203,10 @@ def load(path: str | Path) -> Manifest:
     _check_values(values, file)
     if schema > 1 and values["digest"] != digest(values):
         raise FileFormatError(f"{file}: edited: the SHA-256 of its content is not its 'digest'")
-    told = {
+    content = {
         key: value for key, value in values.items() if key not in ("schema", "bit_order", "digest", "parts")
     }
-    return Manifest(**told, parts=[Part(**part) for part in values["parts"]])
+    return Manifest(**content, parts=[Part(**part) for part in values["parts"]])
 
 
 def _why_none(path: Path) -> str:
@@ -212,11 +214,11 @@ def _why_none(path: Path) -> str:
     if not path.is_dir():
         what = "it has no manifest" if path.exists() else "there is no such file, nor its manifest"
         return (
-            f"{path}: cannot be read: {what} ({beside(path).name}, which is in the folder of every file "
+            f"{path}: cannot be read: {what} ({path_for(path).name}, which is in the folder of every file "
             f"that mmagold "
             "vectors --out writes); bring the file's own along, or write both anew"
         )
-    ending = beside("").name
+    ending = path_for("").name
     named = sorted(found.name.removesuffix(ending) for found in path.glob(f"?*{ending}"))
     shown = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
     return f"{path}: is a folder, expected a file that mmagold vectors --out wrote; " + (
@@ -301,11 +303,11 @@ def check_unit(manifest: Manifest, ins: Instruction, layout: WordLayout, path: s
     for key, value in widths.items():
         if getattr(manifest, key) != value:
             raise FileFormatError(
-                f"{beside(path)}: key '{key}' is {getattr(manifest, key)}, but that of {ins.name} is {value}"
+                f"{path_for(path)}: key '{key}' is {getattr(manifest, key)}, but {value} for {ins.name}"
             )
     if json.dumps(manifest.fields) != json.dumps(fields_of(ins, layout)):
         raise FileFormatError(
-            f"{beside(path)}: key 'fields' does not say where {ins.name} has its operands (--json lists them)"
+            f"{path_for(path)}: key 'fields' does not give the operands of {ins.name} (--json lists them)"
         )
 
 
@@ -314,7 +316,7 @@ def check_instruction(manifest: Manifest, ins: Instruction, path: str | Path) ->
     found = spec_hash(ins)
     if found != manifest.spec_sha256:
         raise FileFormatError(
-            f"{beside(path)}: made by mmagold {manifest.version} for another specification of "
+            f"{path_for(path)}: made by mmagold {manifest.version} for another specification of "
             f"{manifest.instruction} (spec_sha256 {manifest.spec_sha256[:12]}, now {found[:12]}); make the "
             "vectors again"
         )

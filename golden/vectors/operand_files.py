@@ -20,7 +20,7 @@ from golden.errors import DTypeError, FileFormatError, MmagoldError, OperandErro
 from golden.files.inputs import read_bytes, shortened
 from golden.files.npyfile import read_array, read_arrays
 from golden.files.output import check, is_stream, write_text, write_whole
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float
 from golden.number.rounding import encode_fraction
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from golden import yamlfile
 from golden.catalog.lookup import instruction
 from golden.errors import FileFormatError, UnknownNameError, nearest
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.vectors.captured import vectors_folder
 from golden.yamlfile import Section
@@ -70,6 +70,7 @@ class Encoding:
 
 
 _FIRST_REGISTER = 256
+"""Selectors from this one on name registers, lower ones inline constants."""
 _WORD = re.compile(r"[0-9a-f]{8}")
 
 

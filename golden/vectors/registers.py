@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.registers.layouts import Layout
 from golden.vectors.vectorset import VectorSet
 from golden.vectors.word import Field, WordLayout

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.reference import Cut, Event
 from golden.number.formats import Kind, Number
 from golden.vectors.vectorset import VectorSet

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.errors import OperandError, UnknownNameError, nearest
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.state import CONTROLS, starts
 from golden.stimuli.sequences import arrange, reuse
@@ -67,8 +67,8 @@ class VectorSet:
     def __post_init__(self) -> None:
         """Refuses a set that would compare less than the unit gives."""
         if bool(self.instruction.status) != (self.flags is not None):
-            told = "missing" if self.flags is None else "given, but it has none"
-            raise OperandError(f"vectors of {self.instruction.name}: status flags are {told}")
+            given = "missing" if self.flags is None else "given, but it has none"
+            raise OperandError(f"vectors of {self.instruction.name}: status flags are {given}")
 
     @classmethod
     def of(

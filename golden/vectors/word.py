@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, ShapeError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 
 Bits = npt.NDArray[Any]

@@ -15,7 +15,7 @@ from golden.catalog.lookup import instruction
 from golden.errors import FileFormatError, UnknownNameError
 from golden.files.inputs import read_json
 from golden.files.output import write_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.campaign.run import Outcome
 from hw_capture.campaign.source import COUNTS, dots_of_tile
 

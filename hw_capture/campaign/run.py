@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
 from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, device_source, dots_of_tile
 from hw_capture.errors import DeviceError, ToolMissing

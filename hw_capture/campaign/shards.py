@@ -20,7 +20,7 @@ from typing import Any
 
 from golden import __version__
 from golden.catalog.lookup import instruction
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.workers.results import Result, Results
 from hw_capture.campaign.report import Report
 from hw_capture.campaign.run import Bench, Outcome, Plan, kind_name, run

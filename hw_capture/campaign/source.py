@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from golden.instruction import Instruction
 from golden.model import device_text
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.steps import Align, Normalize, Round
 from golden.registers.layout_text import expression

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
-from golden.explain.numbers import counted
+from golden.errors import counted
 from golden.workers import MOST_WORKERS
 
 if TYPE_CHECKING:
+    from golden.identify.blackbox.plugins import Chip
+    from golden.unit import Unit
     from hw_capture.record.capture import Report
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -308,15 +310,29 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+def _open_box(text: str) -> Unit | None:
+    """open_box of hw_capture/record/black_box.py, imported when a text is looked up: help waits for
+    no catalogue."""
+    from hw_capture.record.black_box import open_box
+
+    return open_box(text)
+
+
+def _open_chip() -> Chip:
+    """open_chip of hw_capture/record/black_box.py, imported in the same way."""
+    from hw_capture.record.black_box import open_chip
+
+    return open_chip()
+
+
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`, gpu:NAME into `mmagold dissect` and the GPU into
     `mmagold study`; the entry point that pyproject.toml names."""
     from golden.identify.blackbox.plugins import CHIPS, OPENERS
     from hw_capture.cli import ablation, campaign, products, profile, sass, timing, timing_export
-    from hw_capture.record.black_box import open_box, open_chip
 
-    OPENERS.append(open_box)
-    CHIPS.append(open_chip)
+    OPENERS.append(_open_box)
+    CHIPS.append(_open_chip)
     app.command()(capture)
     app.command()(verify)
     app.command()(campaign.campaign)

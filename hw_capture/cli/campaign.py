@@ -20,7 +20,7 @@ from golden.workers import MOST_WORKERS
 from hw_capture.cli.arguments import architecture
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
     from hw_capture.campaign.report import Report
     from hw_capture.campaign.run import Bench, Plan
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from golden.errors import OperandError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
 from golden.workers.results import Result
 from hw_capture.campaign.run import Bench, Campaign, compiled_ahead

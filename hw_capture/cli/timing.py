@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 from csv import DictWriter
 from enum import StrEnum
 from pathlib import Path
@@ -46,6 +47,8 @@ class Group(StrEnum):
     WMMA = "wmma"
     SCALAR = "scalar"
     MEMORY = "memory"
+    SUN = "sun"
+    ABDELKHALIK = "abdelkhalik"
 
 
 def bench_gpu(
@@ -67,7 +70,7 @@ def bench_gpu(
     ] = False,
 ) -> None:
     """Measures latency and throughput on the GPU in this machine: of matrix instructions, of wmma, of scalar
-    instructions, or of memory.
+    instructions, of memory; or the experiments of two papers as they print them (sun, abdelkhalik).
 
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
@@ -87,8 +90,8 @@ def bench_gpu(
 
 def wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
     """The measurements of a group; raises OperandError where none has `only` in its name."""
-    from hw_capture.cli.timing_groups import Matrix, Memory, Scalar
-    from hw_capture.timing.subjects import matrix_subjects, wmma_subjects
+    from hw_capture.cli.timing_groups import Experiments, Matrix, Memory, Scalar
+    from hw_capture.timing.subjects import matrix_subjects, sun_subjects, wmma_subjects
 
     match group:
         case Group.MATRIX:
@@ -99,6 +102,10 @@ def wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
             return Scalar(only)
         case Group.MEMORY:
             return Memory(only)
+        case Group.SUN:
+            return Matrix(sun_subjects(arch), arch, only)
+        case Group.ABDELKHALIK:
+            return Experiments(only)
 
 
 def nvcc_target(arch: str) -> str:
@@ -170,9 +177,9 @@ def compare(
     ] = 3.0,
     as_json: Json = False,
 ) -> None:
-    """Prints our measurements and published ones, with the ratio."""
+    """Prints our measurements and published ones, with the ratio; where we have repeated a paper's own
+    experiment, ours by that, too (as printed)."""
     from golden.catalog import timing as tables
-    from hw_capture.timing.compare import pairs
 
     mine, whole = _ours(ours)
     others = theirs or [
@@ -180,8 +187,8 @@ def compare(
         for name in tables.names()
         if not tables.measured(name) and _same_architecture(name, mine[0].architecture)
     ]
-    published = [figure for name in others for figure in tables.load(name)]
-    found = pairs(mine, published)
+    published = [(_with_experiments(ours, name, mine), tables.load(name)) for name in others]
+    found = _pairs(published)
     known = {tables.load(name)[0].source: tables.differences(name) for name in others}
     reasons = [
         "" if pair.within(tolerance / 100) else pair.reason(known[pair.theirs.source]) for pair in found
@@ -192,6 +199,7 @@ def compare(
                 **vars(p.theirs.key),
                 "ours": p.ours.value,
                 "theirs": p.theirs.value,
+                "as_printed": None if p.printed is None else p.printed.value,
                 "range": None if p.theirs.value else [p.theirs.low, p.theirs.high],
                 "device": p.theirs.device,
                 "reason": reason,
@@ -202,7 +210,7 @@ def compare(
         return
     _print_pairs(found, reasons, tolerance)
     if whole:
-        _print_without(mine, published, known)
+        _print_without(published, known)
     _print_count(found, tolerance)
 
 
@@ -216,6 +224,27 @@ def _ours(name: str) -> tuple[list[Figure], bool]:
     return [figure for file in files or [name] for figure in tables.load(file)], bool(files[1:])
 
 
+def _with_experiments(board: str, theirs: str, mine: list[Figure]) -> list[Figure]:
+    """Our figures, and those by the experiments of a published file's authors where the board has them."""
+    from golden.catalog import timing as tables
+
+    parts = (part for part in tables.EXPERIMENTS if theirs.startswith(f"{part}_"))
+    files = [file for part in parts if (file := tables.of_board(board, part)) in tables.names()]
+    return [*mine, *(figure for file in files for figure in tables.load(file))]
+
+
+def _pairs(published: list[tuple[list[Figure], list[Figure]]]) -> list[Pair]:
+    """The figures in common with each published file; raises OperandError where there are none at all."""
+    from golden.errors import OperandError
+    from hw_capture.timing.compare import pairs
+
+    found: list[Pair] = []
+    for mine, theirs in published:
+        with suppress(OperandError):
+            found += pairs(mine, theirs)
+    return found or pairs(*published[0])
+
+
 def _same_architecture(name: str, architecture: str) -> bool:
     from golden.catalog import timing as tables
 
@@ -226,42 +255,39 @@ def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> Non
 
     from golden.explain.terminal import HouseConsole, table
 
-    columns = (
-        "instruction",
-        "",
-        "quantity",
-        "warps, ILP",
-        "ours>",
-        "theirs>",
-        "ratio>",
-        "why",
-        "their device",
-    )
+    repeated = any(pair.printed is not None for pair in found)
+    columns = ["instruction", "", "quantity", "warps, ILP", "ours>", "theirs>", "ratio>"]
+    columns += ["as printed>", "ratio>"] * repeated + ["why", "their device"]
     rows, notes = table(*columns), list(dict.fromkeys(reason for reason in reasons if reason))
     for pair, reason in zip(found, reasons, strict=True):
-        key = pair.theirs.key
-        ratio = f"[{'green' if pair.within(tolerance / 100) else 'red'}]{pair.ratio:.3f}[/]"
+        key, alone = pair.theirs.key, pair.ours is pair.printed
         place = "" if key.warps is None else f"{key.warps}, {key.ilp}"
-        values = (
-            f"{pair.ours.value:g}",
-            _number(pair.theirs),
-            ratio,
-            _letter(notes, reason),
-            pair.theirs.device,
-        )
-        rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *values)
+        values = ["" if alone else f"{pair.ours.value:g}", _number(pair.theirs)]
+        values.append("" if alone else _ratio(pair.ratio, tolerance))
+        if repeated:
+            values.append("" if pair.printed is None else f"{pair.printed.value:g}")
+            values.append("" if pair.printed_ratio is None else _ratio(pair.printed_ratio, tolerance))
+        more = [*values, _letter(notes, reason), pair.theirs.device]
+        rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *more)
     HouseConsole().print(rows)
     for note in notes:
         typer.echo(f"{_letter(notes, note)}: {note}")
 
 
-def _print_without(mine: list[Figure], published: list[Figure], known: dict[str, list[Difference]]) -> None:
+def _ratio(ratio: float, tolerance: float) -> str:
+    return f"[{'green' if abs(ratio - 1) <= tolerance / 100 else 'red'}]{ratio:.3f}[/]"
+
+
+def _print_without(
+    published: list[tuple[list[Figure], list[Figure]]], known: dict[str, list[Difference]]
+) -> None:
     """Prints what only they have, by the reason."""
     from hw_capture.timing.compare import reason, without
 
     names: dict[str, list[str]] = {}
-    for figure, said in without(mine, published):
-        why = said or reason(known[figure.source], figure.key, mine[0]) or "not measured"
+    missing = ((mine[0], *one) for mine, theirs in published for one in without(mine, theirs))
+    for first, figure, said in missing:
+        why = said or reason(known[figure.source], figure.key, first) or "not measured"
         place = f" ({figure.warps}, {figure.ilp})" if figure.warps is not None else ""
         names.setdefault(why, []).append(f"{figure.instruction}{place}")
     for why, instructions in names.items():
@@ -269,8 +295,15 @@ def _print_without(mine: list[Figure], published: list[Figure], known: dict[str,
 
 
 def _print_count(found: list[Pair], tolerance: float) -> None:
-    same = sum(pair.within(tolerance / 100) for pair in found)
-    typer.echo(f"{same} of {len(found)} figures within {tolerance:g} % ({found[0].ours.device})")
+    own = [pair for pair in found if pair.ours is not pair.printed]
+    same = sum(pair.within(tolerance / 100) for pair in own)
+    device = found[0].ours.device
+    if own:
+        typer.echo(f"{same} of {len(own)} figures within {tolerance:g} % ({device})")
+    ratios = [pair.printed_ratio for pair in found if pair.printed_ratio is not None]
+    if ratios:
+        same = sum(abs(ratio - 1) <= tolerance / 100 for ratio in ratios)
+        typer.echo(f"{same} of {len(ratios)} within {tolerance:g} % by the experiment as printed ({device})")
 
 
 def _number(figure: Figure) -> str:

@@ -9,14 +9,13 @@ from typing import Any, Generic, TypeVar
 
 import typer
 
-from golden.errors import OperandError, no_match
-from golden.explain.numbers import counted
+from golden.errors import OperandError, counted, no_match
 from hw_capture.cli.timing_run import Run
 from hw_capture.errors import HwError
 from hw_capture.gpu import device
 from hw_capture.kernels import build
 from hw_capture.record.capture import target_for
-from hw_capture.timing import bench, report, subjects
+from hw_capture.timing import bench, experiments, report, subjects
 from hw_capture.timing.building import Progress
 from hw_capture.timing.memory import bench as memory_bench
 from hw_capture.timing.memory import report as memory_report
@@ -220,6 +219,40 @@ class Memory(Measured[memory_bench.Built, memory_bench.Result]):
         return f"{len(result.samples)} latencies, {len(result.streams)} bandwidths"
 
 
+class Experiments(Measured[experiments.Built, experiments.Result]):
+    """The experiments of H. Abdelkhalik et al.: all of them, or nothing."""
+
+    def __init__(self, only: str) -> None:
+        if only:
+            raise OperandError(
+                f"--only '{only}' goes with --group matrix or scalar; the experiments run whole"
+            )
+
+    def compile_only(self, target: str, progress: Progress) -> None:
+        """Builds every kernel, and prints what stands between the readings of the clock."""
+        built = self._built(target, progress)
+        for name, found in built.sass.items():
+            typer.echo(f"{name}: {', '.join(f'{n} x {one}' for one, n in found.items()) or 'nothing'}")
+        self._say_holds(len(built.sass), len(built.sass))
+
+    def _built(self, target: str, progress: Progress) -> experiments.Built:
+        return experiments.build(target)
+
+    def _measured(
+        self, gpu: device.Device, built: experiments.Built, runs: int, progress: Progress
+    ) -> experiments.Result:
+        return experiments.measure(gpu, built, runs)
+
+    def _write(self, result: experiments.Result, run: Run) -> None:
+        run.write(experiments.yaml_text(result, run.arch, run.runs), experiments.csv_text(result))
+
+    def _conditions(self, result: experiments.Result) -> Conditions:
+        return result.conditions
+
+    def _counts(self, result: experiments.Result) -> str:
+        return counted(len(result.samples), "figure")
+
+
 def _all(building: Generator[Any, None, None]) -> list[Any]:
     """Everything that is built; an interrupt stops the compilers."""
     with closing(building):
@@ -230,7 +263,8 @@ def _loop_text(item: bench.Built | tuple[Subject, str]) -> str:
     if isinstance(item, tuple):
         return f"{item[0].label}: {item[1]}"
     loop = ", ".join(f"{n} x {name}" for name, n in item.loop.items())
-    return f"{item.subject.label}: {loop or 'a subroutine'}"
+    asked = "; ".join(f"{name} {cycles:.2f}" for name, cycles in item.stalls.items() if item.subject.printed)
+    return f"{item.subject.label}: {loop or 'a subroutine'}{asked and f'; stall counts of a round: {asked}'}"
 
 
 def _chain_text(item: BuiltScalar | tuple[str, str]) -> str:

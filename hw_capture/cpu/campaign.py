@@ -21,8 +21,8 @@ import numpy as np
 
 from golden import stimuli
 from golden.catalog.lookup import instruction
-from golden.instruction import Instruction
 from golden.model.engine import Engine
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.processes import begin_worker
 from golden.program.signature import Bits

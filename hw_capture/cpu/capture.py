@@ -15,7 +15,7 @@ from typing import Any
 from golden.catalog.architectures import get_architecture
 from golden.errors import FileFormatError
 from golden.files.lock import only_writer
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import captured
 from hw_capture.cpu.machine import Machine
 from hw_capture.kernels import tiles

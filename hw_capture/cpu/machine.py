@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from golden.catalog.architectures import get_architecture
 from golden.files.inputs import read_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.unit import FunctionUnit
 from hw_capture.errors import CompileError, DeviceError, NoKernelError, ToolMissing

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.registers.layouts import Layout
 from hw_capture.errors import NoKernelError
 from hw_capture.kernels import kernels, tensor_memory

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.errors import CompileError, HwError, SassError
 from hw_capture.gpu import processes
 from hw_capture.kernels import amd_toolchain, kernels, sass, tensor_memory, toolchain, waves

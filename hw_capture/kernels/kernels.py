@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.errors import NoKernelError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.errors import SassError
 
 _FUNCTION = re.compile(r"^\s*(?:Function : (\S+)|\.section\s+\.text\.([^\s,]+))")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.kernels import kernels
 
 Indices = npt.NDArray[np.int64]

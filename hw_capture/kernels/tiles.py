@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import default_set
 
 Bits = npt.NDArray[Any]

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.registers.layouts import Layout
 from hw_capture.errors import NoKernelError, SassError
 from hw_capture.kernels import kernels

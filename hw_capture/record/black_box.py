@@ -17,7 +17,7 @@ from golden.unit import Unit
 from hw_capture.errors import DeviceError
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
     from hw_capture.gpu.device import Device
 
 _PREFIX = "gpu:"

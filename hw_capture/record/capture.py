@@ -22,7 +22,7 @@ import numpy.typing as npt
 from golden.catalog import architectures
 from golden.errors import FileFormatError
 from golden.files.lock import only_writer
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import captured
 from hw_capture.errors import DeviceError, HwError, ToolMissing
 from hw_capture.kernels import amd_toolchain, build, kernels, tiles, toolchain

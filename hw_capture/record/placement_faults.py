@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.registers.layouts import Layout
 from golden.vectors.captured import Captured
 from hw_capture.errors import HwError

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.errors import DeviceError
 from hw_capture.kernels import buffers, kernels
 from hw_capture.kernels.build import Built

@@ -20,7 +20,7 @@ from golden.catalog.lookup import instruction
 from golden.errors import FileFormatError
 from golden.explain import first_difference
 from golden.identify.diagnosis import diagnose
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import captured
 from golden.vectors.captured import Captured
 from hw_capture.record.runner import differing

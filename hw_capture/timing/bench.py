@@ -21,7 +21,7 @@ from hw_capture.kernels import kernels, toolchain
 from hw_capture.timing import loops, stalls
 from hw_capture.timing.building import Progress, in_parallel
 from hw_capture.timing.clocks import Launches, Watch
-from hw_capture.timing.programs import DATA_WORDS, ROUNDS, UNROLL, Program, Subject
+from hw_capture.timing.programs import DATA_WORDS, ROUNDS, Program, Subject
 from hw_capture.timing.records import Conditions
 
 OPERANDS = ("random", "zeros")
@@ -91,10 +91,12 @@ def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
 
 
 def _stalls(subject: Subject, cubin: bytes, disassembly: str) -> dict[str, float]:
-    """The stall counts of a round, of the kernels of one warp's single chain."""
+    """The stall counts of a round, of the kernels of one warp's single chain; for comparison with Sun et al.
+    those of every ILP, by kernel."""
     codes = loops.kernels(disassembly)
-    chains = [p for p in subject.programs() if p.ilp == 1 and not p.once and subject.lanes == 32]
-    return {p.chain: stalls.per_round(cubin, p.name, codes[p.name], UNROLL) for p in chains}
+    timed = [p for p in subject.programs() if not p.once and subject.lanes == 32]
+    named = {p.name if subject.printed else p.chain: p for p in timed if p.ilp == 1 or subject.printed}
+    return {name: stalls.per_round(cubin, p.name, codes[p.name], p.unroll) for name, p in named.items()}
 
 
 def check(subject: Subject, disassembly: str) -> dict[str, int]:
@@ -108,7 +110,7 @@ def check(subject: Subject, disassembly: str) -> dict[str, int]:
         if program.once:
             loops.check_once(label, codes[program.name], once if program.chain == "alone" else None)
             continue
-        found = loops.check(label, codes[program.name], once, program.ilp * UNROLL, subject.mnemonics)
+        found = loops.check(label, codes[program.name], once, program.ilp * program.unroll, subject.mnemonics)
         if program.chain == "steady" and any(
             name.startswith("WARPGROUP.DEPBAR") for name in codes[program.name].loop()
         ):
@@ -177,7 +179,7 @@ def _time(
         held = buffers.operands(subject.operands, operands)
         for warps in (1,) if program.once else subject.warps():
             if warps * 32 <= most_threads:
-                runs = buffers.cycles(kernel, held, warps, repeats, rounds // UNROLL)
+                runs = buffers.cycles(kernel, held, warps, repeats, rounds // program.unroll)
                 cycles = (statistics.median(runs), min(runs), max(runs))
                 yield Timing(
                     subject, program.chain, program.ilp, warps, operands, *(c / rounds for c in cycles)

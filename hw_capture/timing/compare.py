@@ -6,25 +6,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from golden.catalog.timing import Difference, Figure, Key, spellings
+from golden.catalog.timing import PRINTED, Difference, Figure, Key, as_printed, spellings
 from golden.errors import OperandError
 
-GIVEN = ("bytes_per_warp",)
+GIVEN = ("bytes_per_warp", "vendor_peak")
 """Quantities that nobody measures."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One figure of ours and one of theirs."""
+    """One figure of ours and one of theirs; printed: ours by their own experiment, where we have repeated it.
+    It stands for ours where we have no other."""
 
     ours: Figure
     theirs: Figure
+    printed: Figure | None = None
 
     @property
     def ratio(self) -> float:
         """Ours by theirs; by the nearer end of a range, and 1 within it."""
+        return self._by_theirs(self.ours)
+
+    @property
+    def printed_ratio(self) -> float | None:
+        """The same of our figure by their experiment; None where there is none."""
+        return None if self.printed is None else self._by_theirs(self.printed)
+
+    def _by_theirs(self, figure: Figure) -> float:
         # As `pairs` chose them; ours is above 0, and so is the high end of theirs.
-        ours, low, high = self.ours.value, self.theirs.low, self.theirs.high
+        ours, low, high = figure.value, self.theirs.low, self.theirs.high
         assert ours is not None and low is not None and high is not None
         return ours / min(max(ours, low), high)
 
@@ -50,12 +60,21 @@ def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
     A row of theirs that stands for several instructions is compared with each.
 
     A throughput without warps and ILP is the peak: ours is then the greatest of all points. A wgmma of theirs
-    without a variant does not occur.
+    without a variant does not occur. Of several figures of ours the first counts.
 
     Raises:
         OperandError: nothing in common.
     """
-    found = [Pair(match, figure) for figure, match in _matched(ours, theirs) if match is not None]
+    mine = list(ours)
+    printed = {
+        one.key: one for one in reversed(mine) if one.value is not None and one.key.variant.endswith(PRINTED)
+    }
+    found = []
+    for figure, match in _matched(mine, theirs):
+        repeated = printed.get(replace(figure.key, variant=as_printed(figure.key.variant)))
+        best = repeated if match is None else match
+        if best is not None:
+            found.append(Pair(best, figure, repeated))
     if not found:
         raise OperandError("the two files have no figure in common")
     return found
@@ -67,16 +86,20 @@ def without(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[tuple[Figu
     words = [figure for figure in mine if figure.value is None]
     said = {figure.instruction: figure.text for figure in words}
     here = {figure.key: figure.text for figure in words}
+    printed = {figure.key for figure in mine if figure.value is not None}
     return [
         (figure, here.get(figure.key) or said.get(figure.instruction, ""))
         for figure, match in _matched(mine, theirs)
-        if match is None and figure.quantity not in GIVEN
+        if match is None
+        and figure.quantity not in GIVEN
+        and replace(figure.key, variant=as_printed(figure.key.variant)) not in printed
     ]
 
 
 def _matched(ours: Iterable[Figure], theirs: Iterable[Figure]) -> Iterator[tuple[Figure, Figure | None]]:
     """Every figure of theirs, of one instruction each, and ours."""
-    mine = {figure.key: figure for figure in ours if figure.value is not None}
+    known = list(ours)
+    mine = {figure.key: figure for figure in reversed(known) if figure.value is not None}
     best: dict[tuple[str, str], Figure] = {}
     for figure in mine.values():
         place = (figure.instruction, figure.key.variant)

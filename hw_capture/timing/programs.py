@@ -3,11 +3,14 @@
 `Subject.programs()` are its kernels: a chain of dependent instructions (the result becomes the next C,
 address or matrix) for every degree of instruction-level parallelism (ILP).
 
-Method: W. Sun et al. (arXiv 2206.02874), section 4. One block on one multiprocessor; every warp reads
-`clock64` before and after a loop. The loop runs once before, untimed: code that is not in the instruction
-cache costs hundreds of cycles. (Not so wgmma: around such a pair of loops the compiler waits for every group.
-It runs more rounds instead.) ILP independent chains of one warp share A and B, so that 32 warps find
-registers. Emulated instructions add C at the end, so their chain runs through A and B: every register of A is
+Method: as W. Sun et al. (arXiv 2206.02874), section 4, but for three things. One block runs on one
+multiprocessor; every warp reads `clock64` before and after a loop. Their loop ends each round with a
+`__syncwarp()`, ours has none. Ours runs once before, untimed: code that is not in the instruction cache
+costs hundreds of cycles. (Not so wgmma: around such a pair of loops the compiler waits for every group. It
+runs more rounds instead.) Each of their ILP independent chains has its own A and B; ours share them, so that
+32 warps find registers. A subject with `printed` is measured in both loops.
+
+Emulated instructions add C at the end, so their chain runs through A and B: every register of A is
 a register of the result before, every one of B such a register XOR a number unknown to the compiler.
 If not, the compiler merges them.
 """
@@ -21,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float
 from hw_capture.kernels import kernels
 
@@ -29,9 +32,13 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 ILPS = (1, 2, 3, 4, 5, 6)
-WARPS = (1, 2, 4, 6, 8, 12, 16, 32)
+WARPS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)
 UNROLL = 16
 """Rounds in one turn of a loop."""
+PRINTED_UNROLL = 4
+"""The same of the loop as Sun et al. print it. They print neither a pragma nor the number of rounds, by which
+nvcc 13.0 takes 4 to 140. On sm_80 it matters little (three m16n8k16: ptxas 13.0 asks for 25.25 cycles a round
+with 4 and for 26.2 with 16); on sm_90 the end of each turn costs 8 to 12 cycles (27.0 and 24.75)."""
 ROUNDS = {32: 1024, 128: 8192}
 """Rounds of one run, by the threads of one execution."""
 DATA_WORDS = 4096
@@ -44,8 +51,10 @@ class Program:
 
     chain: "c" (through C, or an address), "a" (through A), "group" (one wgmma, committed and waited for),
     "steady" (wgmma after wgmma on one accumulator), "published" (through C, as public benchmarks have it),
-    "alone" (one, and a use of its result, between two
-    readings of the clock) or "empty" (that use without it). once: whether one run is one round of one warp.
+    "printed" (through C, in the loop that Sun et al. print), "alone" (one, and a use of its result, between
+    two readings of the clock) or "empty" (that use without it). once: whether one run is one round of one
+    warp.
+    unroll: rounds in one turn of the loop.
     """
 
     name: str
@@ -53,6 +62,7 @@ class Program:
     ilp: int
     source: str
     once: bool = False
+    unroll: int = UNROLL
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,7 @@ class Subject:
     the random operands.
     mnemonics: beginnings of the SASS names that count as the instruction, for what is no matrix instruction.
     counted: whether a kernel `single` says how many of them it becomes; else it is one each.
+    printed: whether it is measured for comparison with Sun et al.: in our loop and in theirs, nothing else.
     """
 
     name: str
@@ -81,6 +92,7 @@ class Subject:
     completes: bool = True
     counted: bool = False
     ilps: tuple[int, ...] = ILPS
+    printed: bool = False
 
     @property
     def label(self) -> str:
@@ -107,6 +119,8 @@ class Subject:
 
     def programs(self) -> list[Program]:
         """The kernels of this subject."""
+        if self.printed:
+            return [self._either(printed, ilp) for printed in (False, True) for ilp in self.ilps]
         if self.ins is None:
             return [self._plain(ilp) for ilp in self.ilps]
         if self.lanes == 128:
@@ -134,16 +148,31 @@ class Subject:
             parts.append(self._loop("single", 1, unroll=1))
         return "".join(parts + [program.source for program in self.programs()])
 
-    def _plain(self, ilp: int) -> Program:
-        return Program(f"c_{ilp}", "c", ilp, self._loop(f"c_{ilp}", ilp))
+    def _either(self, printed: bool, ilp: int) -> Program:
+        """A chain through C in our loop, or in the one that Sun et al. print."""
+        if self.ins is None:
+            return self._plain(ilp, printed)
+        return _warp(self, self.ins, "printed" if printed else "c", ilp)
 
-    def _loop(self, name: str, ilp: int, unroll: int = UNROLL) -> str:
+    def _plain(self, ilp: int, printed: bool = False) -> Program:
+        chain = "printed" if printed else "c"
+        return Program(
+            f"{chain}_{ilp}",
+            chain,
+            ilp,
+            self._loop(f"{chain}_{ilp}", ilp, printed=printed),
+            unroll=_unroll(chain),
+        )
+
+    def _loop(self, name: str, ilp: int, unroll: int = UNROLL, printed: bool = False) -> str:
         parts = {"setup": self.setup, "step": self.step, "finish": self.finish}
+        if printed:
+            return _as_printed(name, self.label, ilp, parts).replace("ILP", str(ilp))
         return _render(name, self.label, ilp, parts, unroll=unroll).replace("ILP", str(ilp))
 
 
 @cache
-def template(name: str) -> Template:
+def template(name: str, kind: str = "cu") -> Template:
     """A text of the folder templates."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -154,27 +183,40 @@ def template(name: str) -> Template:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    return environment.get_template(f"{name}.cu")
+    return environment.get_template(f"{name}.{kind}")
 
 
 def _render(
     name: str, title: str, ilp: int, parts: dict[str, str], *, warm: bool = True, unroll: int = UNROLL
 ) -> str:
-    empty = dict.fromkeys(("setup", "begin", "step", "after", "end", "finish"), "")
+    empty = dict.fromkeys(("setup", "begin", "step", "each", "after", "end", "finish"), "")
     return template("loop").render(
         name=name, title=title, ilp=ilp, warm=warm, unroll=unroll, **(empty | parts)
     )
 
 
+def _unroll(chain: str) -> int:
+    return PRINTED_UNROLL if chain == "printed" else UNROLL
+
+
+def _as_printed(name: str, title: str, ilp: int, parts: dict[str, str]) -> str:
+    """The loop of Figure 4 of Sun et al.: no pass before, and a `__syncwarp()` at the end of each round."""
+    each = {"each": "                __syncwarp();"}
+    return _render(name, title, ilp, parts | each, warm=False, unroll=PRINTED_UNROLL)
+
+
 # Instructions of a warp and of a warpgroup ------------------------------------------------------------------
 
 
-def _load(operand: kernels.Registers, name: str, offset: int, zero: bool = False, chains: int = 0) -> str:
-    """Declares and fills the registers of an operand, from the data or with zeros;
-    with `chains` that many copies."""
+def _load(
+    operand: kernels.Registers, name: str, offset: int, zero: bool = False, chains: int = 0, apart: int = 0
+) -> str:
+    """Declares and fills the registers of an operand, from the data or with zeros; with `chains` that many
+    copies, each `apart` words from the one before: the compiler keeps equal ones in the same registers."""
     size = f"[{chains}][{operand.count}]" if chains else f"[{operand.count}]"
     items = DATA_WORDS * 4 // (8 if operand.word == "u64" else 4)
-    word = f"(({operand.word} *)data)[({offset} + lane * {operand.count} + j) % {items}]"
+    first = f"{offset} + {apart} * i" if apart else f"{offset}"
+    word = f"(({operand.word} *)data)[({first} + lane * {operand.count} + j) % {items}]"
     outer = f"    for (int i = 0; i < {chains}; i++)\n" if chains else ""
     place = f"{name}[i][j]" if chains else f"{name}[j]"
     return (
@@ -192,19 +234,25 @@ def _store(operand: kernels.Registers, name: str, ilp: int) -> str:
 
 
 def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
-    """A chain through C (d = a b + d) or through A (d = a b + c, a = d)."""
+    """A chain through C (d = a b + d), the same as Sun et al. print it (each chain has its own A and B), or
+    one through A (d = a b + c, a = d)."""
     a, b, c, d = (kernels.registers(ins, operand) for operand in "abcd")
     setup, more = _constants(ins)
     if chain == "c":
         setup += _load(a, "a", 0) + _load(b, "b", 1031) + _load(d, "d", 0, zero=True, chains=ilp)
         step = f"                mma(d[i], a, b, d[i]{more});"
+    elif chain == "printed":
+        setup += _load(a, "a", 0, chains=ilp, apart=7) + _load(b, "b", 1031, chains=ilp, apart=7)
+        setup += _load(d, "d", 0, zero=True, chains=ilp)
+        step = f"                mma(d[i], a[i], b[i], d[i]{more});"
     else:
         setup += _load(a, "a", 0, chains=ilp) + _load(b, "b", 1031, chains=ilp) + _load(b, "mask", 2053)
         setup += _load(c, "c", 0, zero=True) + f"    {d.word} d[{ilp}][{d.count}];\n"
         step = f"                mma(d[i], a[i], b[i], c{more});\n" + _feedback(subject, a, b, d)
     name = f"{chain}_{ilp}"
     parts = {"setup": setup, "step": step, "finish": _store(d, "d", ilp)}
-    return Program(name, chain, ilp, _render(name, ins.name, ilp, parts))
+    rendered = (_as_printed if chain == "printed" else _render)(name, ins.name, ilp, parts)
+    return Program(name, chain, ilp, rendered, unroll=_unroll(chain))
 
 
 def _constants(ins: Instruction) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from golden.catalog.timing import as_printed
 from hw_capture.timing.bench import Result, Timing
 from hw_capture.timing.programs import ROUNDS, UNROLL, Subject
 from hw_capture.timing.records import head, table
@@ -35,6 +36,11 @@ _COMMENTS = (
     "one to the next.",
     "`stalls`: cycles of a round, ILP 1, that the code itself asks for, by chain: scoreboards and jumps "
     "come on top.",
+)
+_PRINTED_COMMENT = (
+    "Rows `as printed`: the loop of Figure 4 of W. Sun et al., with `__syncwarp()` in each round, A and B of "
+    "each chain",
+    "its own, no pass before, 4 rounds a turn; completion: 1 warp, ILP 1. `stalls` are by chain and ILP.",
 )
 _COLUMNS = (
     "instruction",
@@ -74,20 +80,30 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
     source = (
         f"mmagold bench-gpu on one multiprocessor of an {{device}}, clock64, the median of {repeats} runs"
     )
-    lines = head(result.conditions, architecture, _COMMENTS, source, how)
     subjects = list(dict.fromkeys(timing.subject for timing in result.timings))
+    printed = any(subject.printed for subject in subjects)
+    comments = (*_COMMENTS, *(_PRINTED_COMMENT if printed else ()))
+    lines = head(result.conditions, architecture, comments, source, how)
     timings: dict[str, list[Timing]] = {subject.label: [] for subject in subjects}
     for timing in result.timings:
         timings[timing.subject.label].append(timing)
     for group, title in _TITLES.items():
         chosen = [subject for subject in subjects if subject.group == group]
-        rows = [_row(subject, timings[subject.label], result) for subject in chosen]
+        rows = [
+            row
+            for subject in chosen
+            for row in (
+                _row(subject, timings[subject.label], result),
+                *_printed(subject, timings[subject.label]),
+            )
+        ]
         lines += table(group, title, rows, chosen[0].unit if chosen else "")
     return "\n".join(lines) + "\n"
 
 
 def _row(subject: Subject, timings: Sequence[Timing], result: Result) -> dict[str, Any]:
-    """One instruction."""
+    """One instruction, in our loop."""
+    timings = [t for t in timings if t.chain != "printed"]
     loop, stalls = (held.get(subject.label, {}) for held in (result.loops, result.stalls))
     drawn = [t for t in timings if t.operands == "random"]
     row: dict[str, Any] = {"instruction": subject.name}
@@ -97,12 +113,31 @@ def _row(subject: Subject, timings: Sequence[Timing], result: Result) -> dict[st
     row |= {"zeros": round(_zeros(timings), 3), "loop": loop}
     if stalls:
         row["stalls"] = {chain: round(cycles, 2) for chain, cycles in stalls.items()}
-    row["points"] = [
-        [t.warps, t.ilp, round(t.cycles, 2), round(t.throughput, 1)] for t in drawn if t.chain == subject.main
-    ]
+    row["points"] = _points([t for t in drawn if t.chain == subject.main])
     if not loop:
         del row["loop"]
     return row
+
+
+def _printed(subject: Subject, timings: Sequence[Timing]) -> list[dict[str, Any]]:
+    """The row of an instruction in the loop of Sun et al.; none where that was not measured."""
+    drawn = [t for t in timings if t.operands == "random" and t.chain == "printed"]
+    first = [t.cycles for t in drawn if (t.warps, t.ilp) == (1, 1)]
+    if not first:
+        return []
+    row = {
+        "instruction": subject.name,
+        "variant": as_printed(subject.variant),
+        "completion": round(first[0], 2),
+    }
+    return [
+        row
+        | {"zeros": round(_zeros([t for t in timings if t.chain == "printed"]), 3), "points": _points(drawn)}
+    ]
+
+
+def _points(timings: Sequence[Timing]) -> list[list[float]]:
+    return [[t.warps, t.ilp, round(t.cycles, 2), round(t.throughput, 1)] for t in timings]
 
 
 def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:

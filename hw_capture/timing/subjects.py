@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from golden.catalog import timing
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction, instructions
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.kernels import kernels
 from hw_capture.timing import movement, wmma_moves
 from hw_capture.timing.programs import Subject
@@ -58,6 +60,22 @@ def wmma_subjects(architecture: str = "hopper") -> list[Subject]:
     """Every wmma, and its loads and stores."""
     found = _wmma(architecture)
     return [*(of_instruction(ins) for ins in found), *wmma_moves.subjects(found)]
+
+
+def sun_subjects(architecture: str = "hopper") -> list[Subject]:
+    """What W. Sun et al. print figures of, in our loop and in theirs; bf16, which their figures show, next to
+    each f16. Emulated instructions have no chain through C."""
+    files = (name for name in timing.names() if name.startswith("sun_"))
+    printed = {(one.instruction, one.key.variant) for name in files for one in timing.load(name)}
+    printed |= {
+        (name.replace(".f32.f16.f16.f32", ".f32.bf16.bf16.f32"), variant) for name, variant in printed
+    }
+    moved = movement.subjects(get_architecture(architecture).movement)
+    return [
+        replace(subject, printed=True)
+        for subject in (*_mma(architecture), *moved)
+        if subject.group != "emulated" and (subject.name, subject.variant) in printed
+    ]
 
 
 def _mma(architecture: str) -> Iterable[Subject]:

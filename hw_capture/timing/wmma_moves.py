@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.kernels import kernels
 from hw_capture.timing.programs import ILPS, Subject
 

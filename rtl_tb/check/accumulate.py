@@ -1,6 +1,8 @@
 """Integer accumulators to their ends: a unit that keeps its accumulator overflows only after thousands of dot
-products, and no sequence of the usual vectors is so long. A register that is too narrow, a carry that gets
-lost on the way, or an overflow that saturates where it should wrap, shows here alone.
+products, and no sequence of the usual vectors is that long.
+
+Only this run shows a register that is too narrow, a carry that gets lost on the way, or an overflow that
+saturates instead of wrapping.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
 from golden.stimuli.sequences import making
 from golden.vectors.vectorset import VectorSet
@@ -22,16 +24,16 @@ from rtl_tb.runs.verdict import Verdict, judge
 
 Operands = dict[str, npt.NDArray[Any]]
 MOST = 200_000
-"""Dot products of both climbs at most: `fast` runs them in less than a second. A climb that would take more
-ends on the way."""
+"""Dot products of both climbs at most: `fast` runs them in less than a second. A longer climb ends on the
+way."""
 BEYOND = 3
-"""Of the largest dot products at an end."""
+"""Times that the largest dot product is added at an end."""
 _STEPS = 16
-"""Dot products that may lead onto an end."""
+"""Dot products that may lead exactly to an end."""
 
 
 def try_long_accumulation(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict] | None:
-    """Runs the climbs of a job's unit at full throughput; None where there are none."""
+    """Runs the climbs of a job's unit at full throughput; None if there are none."""
     ins = job.dut.instruction
     operands = long_accumulation(ins) if job.dut.level == "dot" else None
     if operands is None:
@@ -43,11 +45,11 @@ def try_long_accumulation(job: Job, engine: str = "fast") -> tuple[VectorSet, Jo
 
 
 def long_accumulation(ins: Instruction, most: int = MOST) -> Operands | None:
-    """The operands (n, ...) of two sequences that fill an integer accumulator until it overflows, either way:
-    across each power of two, once and again, up to its end exactly, one beyond and back, and then far beyond.
-    As far as `most` vectors take it.
+    """The operands (n, ...) of two sequences that fill an integer accumulator until it overflows, in either
+    direction: across each power of two, once and again, exactly to its end, one beyond and back, and then far
+    beyond, as far as `most` vectors allow.
 
-    None where the unit keeps no integer, or has operands beside a and b.
+    None if the unit keeps no integer, or has operands other than a and b.
     """
     fmt = ins.formats["d"]
     if not ins.state or fmt.is_float or ins.modes is not None:
@@ -78,8 +80,9 @@ def long_accumulation(ins: Instruction, most: int = MOST) -> Operands | None:
 def _climb(
     ins: Instruction, end: int, steepest: tuple[Operands, int], most: int
 ) -> list[tuple[Operands, int]]:
-    """Dot products, and how often each, from zero to an end and beyond: on the way onto the last number
-    before each power of two, across it, back and across again, so that each carry runs through all bits."""
+    """Dot products from zero to an end and beyond, and how often each is used. The climb stops on the last
+    number before each power of two, crosses it, returns, and crosses it again, so that each carry runs
+    through all bits."""
     operands, value = steepest
     step = 1 if value > 0 else -1
     found: list[tuple[Operands, int]] = []
@@ -104,7 +107,7 @@ def _climb(
 
 
 def turns(vectors: VectorSet, most: int) -> list[VectorSet]:
-    """The parts of a climb in which something changes, where it is longer than `most`."""
+    """The parts of a climb in which something changes, if it is longer than `most`."""
     if len(vectors) <= most:
         return [vectors]
     changes = np.zeros(len(vectors), np.bool_)
@@ -119,7 +122,7 @@ def turns(vectors: VectorSet, most: int) -> list[VectorSet]:
 
 
 def never_held(ins: Instruction, runs: list[VectorSet]) -> str | None:
-    """What bits of an integer accumulator no result of these runs had, in a sentence; None where each was had
+    """Bits of an integer accumulator that no result of these runs had, in a sentence; None if each occurred
     or the unit keeps no integer."""
     fmt = ins.formats["d"]
     if not ins.state or fmt.is_float:
@@ -153,9 +156,9 @@ def _bits(mask: int) -> str:
 
 
 def _landing(ins: Instruction, rest: int, steepest: tuple[Operands, int]) -> list[Operands]:
-    """Dot products from `rest` below an end: onto it, staying there with no product and with two that cancel,
-    one beyond, where an accumulator that wraps is at its other end, staying, back; far beyond, and back. Only
-    far beyond where the end cannot be reached; nothing back where no product is negative."""
+    """Dot products from `rest` below an end: exactly to it, holding it with no product and with two that
+    cancel, one beyond, where a wrapping accumulator is at its other end, holding, and back; then far beyond,
+    and back. If the end cannot be reached, only far beyond; without negative products, no way back."""
     operands, value = steepest
     step = 1 if value > 0 else -1
     onto, back = _onto(ins, rest), _onto(ins, -value)
@@ -170,7 +173,7 @@ def _landing(ins: Instruction, rest: int, steepest: tuple[Operands, int]) -> lis
 
 
 def _onto(ins: Instruction, value: int, least: int = 0) -> list[Operands] | None:
-    """Dot products, `least` or more, that are a number together; None where the operands cannot make it."""
+    """At least `least` dot products that add up to a number; None if the operands cannot produce it."""
     found: list[Operands] = []
     fmt = ins.formats["d"]
     while value or len(found) < least:
@@ -186,7 +189,7 @@ def _onto(ins: Instruction, value: int, least: int = 0) -> list[Operands] | None
 
 
 def _cancelling(ins: Instruction) -> list[Operands]:
-    """A dot product of two products that cancel, in a list; none where b has no negative numbers."""
+    """A dot product of two products that cancel, in a list; empty if b has no negative numbers."""
     shape = ins.stateless.operand_shapes(False)["a"]
     a, b = (np.zeros(shape, ins.formats[name].dtype) for name in ("a", "b"))
     if a.size < 2 or a.shape != b.shape:

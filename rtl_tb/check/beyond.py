@@ -1,4 +1,4 @@
-"""What a result may depend on beside operands, clock and reset: a PASS is of one such value alone."""
+"""Influences on a result other than operands, clock and reset: a PASS holds for one value of each only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = {
         "has an attribute by which synthesis takes no logic from it"
     ),
 }
-"""What code does, by what it says."""
+"""Influences, by the constructs of the text."""
 _ANY = re.compile(
     r"[$@]|always|force|release|deassign|randomize|\(\*|import|fork|wait|forever|mailbox|semaphore|chandle|->|real"
 )
@@ -43,7 +43,7 @@ _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _MESSAGE = re.compile(
     r"\$(?:display|write|strobe|monitor|info|warning|error|fatal)\b\s*\((?:[^;$]|\$(?:s|real)?time\b)*"
 )
-"""What only says the time."""
+"""Constructs that only print the time."""
 
 
 _DRIVEN = re.compile(r"\bassign\s*(?:\([^)]*\)\s*)?(?:#\S+\s+)?\{?\s*(\w+)|\bwire\b[^;=]*?(\w+)\s*=")
@@ -54,7 +54,7 @@ _SET = re.compile(r"(?:^|[;:)]|\b(?:begin|else))\s*\{?([A-Za-z_]\w*)(?:\s*\[[^;=
 
 
 def beyond(text: Reading | None) -> list[str]:
-    """One sentence for each such thing in the text that a simulator read."""
+    """One sentence for each of these influences in the text that a simulator read."""
     first: dict[str, tuple[str, str]] = {}
     for code, place in text.lines() if text is not None else ():
         if not _ANY.search(code):
@@ -69,9 +69,9 @@ def beyond(text: Reading | None) -> list[str]:
 
 
 def several_drive(job: Job, text: Reading | None) -> list[str]:
-    """Sentences where several assignments drive a net, of which Verilator takes one and four states show only
-    the first vectors, and where several processes set a variable. (Of outputs of instances that meet, nobody
-    looks unless there are such, too.)"""
+    """Sentences about nets with several assignments, of which Verilator takes one and a four-state run covers
+    only the first vectors, and about variables set by several processes. (Connected outputs of instances are
+    only examined if there is such a net.)"""
     if text is None or not _may_share(text.text):
         return []
     file, wrapper = (
@@ -95,7 +95,7 @@ def several_drive(job: Job, text: Reading | None) -> list[str]:
 
 
 def _may_share(text: str) -> bool:
-    """Whether a module may name something twice as driven; slang tells whether it does."""
+    """Whether a module may name something twice as driven; slang decides whether it does."""
     for module in re.split(r"\bendmodule\b", text):
         names = [one or other for one, other in _DRIVEN.findall(module)]
         parts = _PART.split(module)

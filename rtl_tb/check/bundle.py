@@ -31,11 +31,11 @@ DESCRIPTION, INSTRUCTION, RTL, LIBRARIES = "dut.yaml", "instruction.yaml", "rtl"
 
 
 def bundle(dut: Dut, folder: Path) -> list[Path]:
-    """Copies a unit into a folder, and returns the files of it that are still read from outside.
+    """Copies a unit into a folder, and returns its files that are still read from outside.
 
     Raises:
-        FileFormatError: the folder cannot be written. RtlError: a file of the unit has gone, or no simulator
-            reads it any more.
+        FileFormatError: the folder cannot be written. RtlError: a file of the unit is missing, or no
+            simulator can read it any more.
     """
     folder = folder.absolute()
     folders = [*dut.include, *dut.libraries]
@@ -55,7 +55,7 @@ def bundle(dut: Dut, folder: Path) -> list[Path]:
 
 
 def read_by_any(dut: Dut) -> list[Path]:
-    """The files that the simulators of this machine read, each by its own rules, and those of synthesis.
+    """The files that the simulators of this machine read, each by its own rules, and the files of synthesis.
 
     Raises:
         RtlError: none reads the unit.
@@ -75,7 +75,7 @@ def read_by_any(dut: Dut) -> list[Path]:
 
 
 def _description(dut: Dut, folder: Path, placed: Mapping[Path, Path]) -> str:
-    """The dut.yaml of the copy: all that the file says, with the paths of the copies."""
+    """The dut.yaml of the copy: the content of the file with the paths of the copies."""
     document = _plain(yamlfile.read(dut.file))
     for key in ("filelist", "include", "defines"):
         document.pop(key, None)
@@ -97,7 +97,7 @@ def _description(dut: Dut, folder: Path, placed: Mapping[Path, Path]) -> str:
     if "unit" in document:
         shutil.copyfile(dut.file.parent / document["unit"], folder / INSTRUCTION)
         document["unit"] = INSTRUCTION
-    head = "# The unit as it was checked; its files lie beside.\n"
+    head = "# The unit as it was checked; its files are in the same folder.\n"
     return head + yaml.safe_dump(document, sort_keys=False, width=100)
 
 
@@ -106,7 +106,7 @@ def _names(folder: Path, paths: Iterable[Path], placed: Mapping[Path, Path]) -> 
 
 
 def _plain(value: Any) -> Any:
-    """Values that YAML can be written from."""
+    """Values that YAML can represent."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -6,7 +6,7 @@ failing.npz, failing.hex         the first failing vectors with golden's results
 actual.txt                       what the DUT answered to each of them
 trace.txt                        golden's steps on the smallest operands that fail
 unit.yaml                        the diagnosed unit, where the schema can express it
-dissected.yaml, dissected.md     the unit that the DUT was found to be, where --dissect asked it
+dissected.yaml, dissected.md     the unit that the DUT was found to be, with --dissect
 waves.fst (or .vcd)              a rerun of the first few failing vectors
 dut.yaml, rtl/, instruction.yaml the unit, see rtl_tb/check/bundle.py
 vectors.npz                      the vectors, where they are not drawn from a seed
@@ -49,12 +49,12 @@ from rtl_tb.simulators.simulators import longest_build
 KEPT = 1000
 """Failing vectors that a capsule holds."""
 BEFORE = 8
-"""Vectors kept before each failing one where none fails alone."""
+"""Vectors before each failing one that a capsule holds if none fails alone."""
 SHOWN = 16
 """Failing vectors that the waveform shows."""
 _WAVES = 5.0
-"""Seconds in which Icarus Verilog compiles any unit, and Verilator a small one; and in which a clock cycle
-must end there: a unit that hangs in Icarus has its verdict from Verilator."""
+"""Seconds in which Icarus Verilog compiles any unit, and Verilator a small one; and for a clock cycle in
+Icarus: a unit that hangs there has its verdict from Verilator."""
 _PACKAGES = ("cocotb", "numpy")
 FACTS, VECTORS = "capsule.json", "vectors.npz"
 _NOTHING = type(None)
@@ -70,13 +70,13 @@ _OPTIONS: dict[str, type | tuple[type, ...]] = {
     "timeout_cycles": int,
     "wall_timeout": (int, float),
 }
-"""Options of a check that a capsule keeps, with their types in JSON; _MORE are told otherwise."""
+"""Options of a check that a capsule stores, with their types in JSON; _MORE are stored in another way."""
 _MORE: dict[str, type | tuple[type, ...]] = {"count": int, "vectors": (str, _NOTHING), "drawn": str}
 
 
 def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None = None) -> Check:
     """Writes the capsule and returns the check with its folder. The same failure of the same DUT gets the
-    same name. Of its files the waveform alone may take long: it has _WAVES seconds more than the budget.
+    same name. Only the waveform may take long: it has _WAVES seconds more than the budget.
 
     Raises:
         FileFormatError: the folder cannot be written.
@@ -116,7 +116,7 @@ def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
 
 
 def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> bool:
-    """Writes the failing vectors; False where none fails (the handshake alone does)."""
+    """Writes the failing vectors; False if none fails (only the handshake does)."""
     if not len(failing):
         return False
     if result.example is None or not result.example.alone:  # the failure may need the vectors before it
@@ -157,10 +157,8 @@ def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy)
 
 
 def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> dict[str, Any]:
-    """Reruns a few failing vectors with the waveform on; where no simulator can, the note says why.
-
-    Icarus comes first: it starts at once and shows X, while Verilator has to compile the unit again.
-    """
+    """Reruns a few failing vectors with the waveform on; if no simulator can, the note gives the reason.
+    Icarus is tried first: it starts at once and shows X, while Verilator has to compile the unit again."""
     vectors = result.verdict.vectors
     few = vectors[vectors.with_history(failing)] if len(failing) else vectors[:SHOWN]
     engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
@@ -178,7 +176,7 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
 
 
 def _unit(result: Check, target: Path) -> dict[str, Any]:
-    """Copies the unit; the notes say what is missing, where something is."""
+    """Copies the unit; the notes name missing files."""
     try:
         outside = bundle(result.dut, target)
     except MmagoldError as error:
@@ -189,7 +187,7 @@ def _unit(result: Check, target: Path) -> dict[str, Any]:
 
 
 def _check_options(result: Check, target: Path) -> dict[str, Any]:
-    """What `Options` the check had, as plain values; `vectors` is a file of the capsule."""
+    """The `Options` of the check as plain values; `vectors` is a file of the capsule."""
     options = result.options
     kept = {name: getattr(options, name) for name in _OPTIONS}
     kept |= {"count": result.drawn, "vectors": None, "drawn": digest_of(result.vectors)}
@@ -206,7 +204,7 @@ def _options_digest(kept: Mapping[str, Any]) -> str:
 
 
 def _description(folder: Path) -> dict[str, str]:
-    """Digests of the files of a capsule that say what its RTL is held against, by name."""
+    """Digests, by name, of the files of a capsule that specify the expected results."""
     files = (folder / name for name in (DESCRIPTION, INSTRUCTION, LIBRARIES))
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
 
@@ -214,7 +212,7 @@ def _description(folder: Path) -> dict[str, str]:
 def open_capsule(folder: Path) -> tuple[Path, Options]:
     """The dut.yaml of a capsule, and the options of the check that left it, without a capsule of its own.
 
-    RTL in it may be repaired. Another description is told in the report.
+    RTL in it may be repaired. The report mentions another description.
 
     Raises:
         FileFormatError: it is no capsule, or of a version that did not keep the unit; its options were

@@ -49,17 +49,17 @@ from rtl_tb.runs.spacing import spacing
 from rtl_tb.runs.verdict import judge, silent
 
 Stage = Callable[[Check, Progress], Check]
-"""Takes what is known of a check, and says what it does; returns what is known then."""
+"""Takes the record of a check and a progress callback; returns the record with its findings."""
 
 PRINTED = "printed.log"
-"""File in the unit's build folder that gets what it printed."""
+"""File in the unit's build folder with the output that it printed."""
 TRAFFIC_SECONDS, TRAFFIC_AT_LEAST = 10.0, 2_000
-"""Of a unit whose run under traffic would take longer, so many seconds' worth of vectors run in it, a power
-of two of them, and some thousands at least; the report says how many."""
+"""If the run of a unit under traffic would take longer than these seconds, the number of vectors is reduced
+to a power of two that fits, but not below this minimum; the report gives the number."""
 TRAFFIC_COST = 3
-"""Times the cycles of full throughput that TRAFFIC takes."""
+"""Cycles under TRAFFIC for each cycle at full throughput."""
 _IN_ANY_CASE = 0.5
-"""Share of a budget that what explains a failure has, however long the unit was built."""
+"""Share of a budget that the explanation of a failure has, however long the unit was built."""
 
 
 def check(
@@ -68,13 +68,13 @@ def check(
     progress: Progress | None = None,
     listen: Listen | None = None,
 ) -> Check:
-    """Checks the DUT that `file` describes; `listen` hears of a failing one before it is explained.
+    """Checks the DUT that `file` describes; `listen` gets a failing check before it is explained.
 
     Raises:
         SpecError: the description is wrong. FileFormatError, OperandError: the vector file is damaged or of
             another unit.
-        SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say; the last also where the unit
-            passes and cannot be run as synthesis reads it, which was required.
+        SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say; the last also if the unit
+            passes and cannot be run as synthesis reads it, and that is required.
     """
     return check_dut(load_dut(file), options, progress, listen)
 
@@ -119,8 +119,8 @@ def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
     build = options.build / dut.name
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
-    asked = options.traffic(DEFAULT_TRAFFIC[engine], len(vectors))
-    traffic = affordable(asked, vectors)
+    requested = options.traffic(DEFAULT_TRAFFIC[engine], len(vectors))
+    traffic = affordable(requested, vectors)
     start = time.monotonic()
 
     def as_job(dut: Dut) -> Job:
@@ -138,7 +138,7 @@ def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
         _had(job, outcome),
         vectors,
         coverage,
-        resets_left_out=asked.on(job.dut).resets - traffic.on(job.dut).resets,
+        resets_left_out=requested.on(job.dut).resets - traffic.on(job.dut).resets,
         job=job,
         whole=job,
         hints=(*said, *_printed(outcome.printed, build)),
@@ -146,7 +146,7 @@ def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
 
 
 def read_again(state: Check, _report: Progress) -> Check:
-    """Stage 2. X of Icarus that is its reader's alone is none of the unit."""
+    """Stage 2. An X that only Icarus's reader of the text produces is not the unit's."""
     again = of_its_reader(state.run, state.verdict, state.engine)
     if again is None:
         return state
@@ -161,8 +161,8 @@ def run_under_traffic(state: Check, _report: Progress) -> Check:
         return state
     job = state.run
     vectors = job.vectors[: _bearable(len(job.vectors), state.verdict.outcome.seconds_run)]
-    asked = state.options.traffic(TRAFFIC, len(vectors))
-    traffic = affordable(asked, vectors)
+    requested = state.options.traffic(TRAFFIC, len(vectors))
+    traffic = affordable(requested, vectors)
     if traffic.on(job.dut) == job.traffic.on(job.dut):
         return state
     job = replace(job, vectors=vectors, traffic=traffic)
@@ -170,13 +170,13 @@ def run_under_traffic(state: Check, _report: Progress) -> Check:
     outcome.seconds_build = state.verdict.outcome.seconds_build
     busy = judge(job.vectors, outcome, job.dut.compare)
     had = _had(job, outcome)
-    left_out = asked.on(job.dut).resets - traffic.on(job.dut).resets
+    left_out = requested.on(job.dut).resets - traffic.on(job.dut).resets
     state = replace(state, job=job, handshake=had, under_traffic=len(vectors), resets_left_out=left_out)
     return state if busy.passed else replace(state, verdict=busy, traffic=had)
 
 
 def accumulate_long(state: Check, _report: Progress) -> Check:
-    """Stage 4. An integer accumulator that the unit keeps is filled until it overflows, either way."""
+    """Stage 4. An integer accumulator of the unit is filled until it overflows, in both directions."""
     if not (state.passed and (state.options.engine == "fast" or state.dut.vhdl is not None)):
         return state
     tried = try_long_accumulation(state.run, state.options.engine)
@@ -190,24 +190,24 @@ def accumulate_long(state: Check, _report: Progress) -> Check:
 
 
 def turn_polarities(state: Check, report: Progress) -> Check:
-    """Stage 5. A unit that fails as one whose reset, valid, ready or enable means the other thing, or that is
-    given operands too often, is run so; where it then works, what came before is no result."""
+    """Stage 5. A unit that fails as if reset, valid, ready or enable had the other polarity, or as if
+    operands came too often, is run in that way. If it works then, the earlier results do not count."""
     if state.passed or not state.options.explain:
         return state
     report("looking at polarities", 0, 0)
-    asked = state.verdict, state.options.engine, state.run
-    turned = (spacing(*asked) if silent(state.verdict) else None) or polarity(*asked)
+    arguments = state.verdict, state.options.engine, state.run
+    turned = (spacing(*arguments) if silent(state.verdict) else None) or polarity(*arguments)
     if turned is None:
         return state
     return replace(state, turned=True, hints=(turned.sentence, *state.hints))
 
 
 def try_starts(state: Check, report: Progress) -> Check:
-    """Stage 6. Signals that nothing drives start as zeros and as ones too; a unit that was run as a
-    translation is run as it was written.
+    """Stage 6. Undriven signals start as zeros and as ones, too; a unit that was run as a translation is run
+    in its own language.
 
     Raises:
-        RtlError: as the engine does, where the unit passed.
+        RtlError: as the engine does, if the unit passed.
     """
     if state.turned:
         return state
@@ -236,10 +236,10 @@ def try_four_states(state: Check, report: Progress) -> Check:
 
 def simulate_gates(state: Check, report: Progress) -> Check:
     """Stage 8. The vectors run on the netlist that synthesis makes of the unit, with undefined bits zero, one
-    and random; and notes say what else the results may depend on.
+    and random; notes list further influences on the results.
 
     Raises:
-        ElaborationError: what synthesis makes of it is not known, and was required.
+        ElaborationError: synthesis failed, and its result was required.
     """
     if state.dut.vhdl is not None:
         return state.noted(*vhdl.notes(state.dut, state.verdict))
@@ -255,16 +255,16 @@ def simulate_gates(state: Check, report: Progress) -> Check:
         if policy != "off" and text is not None:
             report("running the netlist that synthesis makes of it", 0, 0)
             try:
-                asked = ask_synthesis(replace(job, vectors=state.vectors), state.verdict, text)
+                gates = ask_synthesis(replace(job, vectors=state.vectors), state.verdict, text)
             except (MmagoldError, OSError):
                 raise
             except Exception as error:  # of our own; the verdict stands, with a note
                 state = state.noted(f"whether it leaves bits open is not known: {said_of(error)}")
             else:
-                state = replace(state, synthesis=tuple(asked.texts), unset=asked.unset or state.unset)
-                state = state.noted(*asked.notes)
-                if not asked.verdict.passed:
-                    state = replace(state, job=asked.job, verdict=asked.verdict)
+                state = replace(state, synthesis=tuple(gates.texts), unset=gates.unset or state.unset)
+                state = state.noted(*gates.notes)
+                if not gates.verdict.passed:
+                    state = replace(state, job=gates.job, verdict=gates.verdict)
     if policy == "require" and state.passed and state.not_synthesised:
         raise ElaborationError(f"{state.dut.name} passes, but {state.not_synthesised[0]}")
     return state
@@ -279,14 +279,14 @@ VERDICT_STAGES: tuple[Stage, ...] = (
     try_four_states,
     simulate_gates,
 )
-"""Behind the run of all vectors."""
+"""The stages after the run of all vectors."""
 
 
 # What the stages need ---------------------------------------------------------------------------------------
 
 
 def _printed(text: str, build: Path) -> list[str]:
-    """Keeps what the unit printed as a file, and says where and how it begins."""
+    """Stores the unit's output as a file, and returns its place and beginning."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return []
@@ -298,8 +298,8 @@ def _printed(text: str, build: Path) -> list[str]:
 def _built(
     dut: Dut, as_job: Callable[[Dut], Job], options: Options, report: Progress
 ) -> tuple[Job, list[str]]:
-    """The job of a DUT with its program and, where it is to be measured, its latency; and what is said of
-    them. A text that is refused is tried without what synthesis leaves out.
+    """The job of a DUT with its program and, if it is to be measured, its latency; and notes about them. A
+    text that is refused is tried without what synthesis ignores.
 
     Raises:
         As check does.
@@ -333,12 +333,13 @@ def _built(
 
 
 def _bearable(count: int, seconds: float) -> int:
-    """How many of the vectors run under traffic, of a unit that took so long for all of them without."""
+    """The number of vectors that run under traffic, for a unit that took this long for all of them
+    without."""
     while count >= 2 * TRAFFIC_AT_LEAST and TRAFFIC_COST * seconds > TRAFFIC_SECONDS:
         count, seconds = count // 2, seconds / 2
     return count
 
 
 def _had(job: Job, outcome: Outcome) -> Traffic:
-    """The traffic that there really was: a short run ends before all of its resets."""
+    """The actual traffic: a short run ends before all of its resets."""
     return replace(job.traffic.on(job.dut), resets=outcome.resets)

@@ -1,7 +1,7 @@
-"""Signals that get their value where they are declared: `logic [7:0] ea = a[22:15];` runs once, when
-simulation starts, and what hangs on it depends on no operand.
+"""Signals that get their value in their declaration.
 
-A net that is declared so follows its value; a variable does not, whatever hardware was meant.
+`logic [7:0] ea = a[22:15];` runs once, when simulation starts, so its signal depends on no operand. A net
+that is declared so follows its value; a variable does not, whatever hardware was intended.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict
 
 _SHOWN = 6
-"""Declarations that are named."""
+"""Declarations that a sentence names."""
 
 
 def initialised_once(verdict: Verdict, dut: Dut) -> list[str]:
-    """A sentence about the variables of a unit's text that take the value of another signal once, and about
-    the bits of the result that never change; nothing where there are none, or slang cannot say."""
+    """A sentence about variables of a unit's text that take the value of another signal once, and about bits
+    of the result that never change; nothing if there are none, or slang cannot decide."""
     if dut.vhdl is not None or dut.netlist is not None or importlib.util.find_spec("pyslang") is None:
         return []
     try:
@@ -44,7 +44,7 @@ def initialised_once(verdict: Verdict, dut: Dut) -> list[str]:
 
 
 def _declarations(dut: Dut) -> list[tuple[str, str]]:
-    """("file:line", text) of each variable that lives as long as the unit, and starts as a signal's value.
+    """("file:line", text) of each variable with the lifetime of the unit that starts as a signal's value.
 
     Raises:
         ElaborationError: slang cannot read the design.
@@ -79,7 +79,7 @@ def _declarations(dut: Dut) -> list[tuple[str, str]]:
 
 
 def _constant_bits(verdict: Verdict) -> str:
-    """Which bits of the results that came are the same for all operands, though they should not be."""
+    """Bits of the results that are the same for all operands, though they should not be."""
     known = ~(verdict.missing | verdict.unknown)
     count = len(known)
     came, right = (

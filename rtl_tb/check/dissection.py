@@ -1,6 +1,6 @@
-"""What a failing DUT is, where no hypothesis explains it: the DUT as a black box (golden.dissect).
+"""The unit that a failing DUT is, if no hypothesis explains it: the DUT as a black box (golden.dissect).
 
-The found unit stands beside the instruction that was meant: the keys in which they differ are the fault.
+The found unit is compared with the intended instruction: the keys in which they differ are the fault.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from typing import Any
 from golden.identify.blackbox.dissecting import dissect as search
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.report import Found
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from rtl_tb.engines.job import Job
 from rtl_tb.runs.unit import DutRun
 
 ENGINE = "fast"
 """One call is one run of the simulation, and a dissection is many thousand dot products."""
 ASKS = 200_000
+"""The query budget of a dissection of a DUT, in dot products. Chosen, not measured."""
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Dissection:
-    """The unit that the DUT was found to be. `differs`: the keys in which it is not the instruction; None
-    where it is said in other operations, which may be the same sum, or nothing was found."""
+    """The unit that the DUT was found to be. `differs`: the keys in which it is not the instruction; None if
+    it has other operations, which may be the same sum, or nothing was found."""
 
     found: Found
     differs: tuple[str, ...] | None
@@ -40,7 +41,7 @@ class Dissection:
             order = f"; masks show the order {self.found.order}" if self.found.order else ""
             return f"{self.found.sentence()}; it is said in other operations than the instruction{order}"
         said = "; ".join(self.differs) or "nothing that a question decided"
-        return f"{self.found.sentence()}. Beside the instruction: {said}"
+        return f"{self.found.sentence()}. Compared with the instruction: {said}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -54,9 +55,9 @@ class Dissection:
 
 
 def dissect(job: Job, engine: str, seconds: float, progress: Progress, blind: bool = False) -> Dissection:
-    """Asks the DUT of a job, built for the fast engine where that runs its language, until it is known or
-    the time is over. A fault is mostly a change of the instruction, which is where the search starts;
-    `blind`: it does not know that.
+    """Queries the DUT of a job, built for the fast engine if that runs its language, until it is known or the
+    time is over. The search starts at the instruction, because a fault is mostly a change of it; `blind`: it
+    does not.
 
     Raises:
         OperandError: the DUT has no b or no c. RtlError: it does not answer.
@@ -71,13 +72,13 @@ def dissect(job: Job, engine: str, seconds: float, progress: Progress, blind: bo
 
 
 def _differences(found: Found, meant: Instruction) -> list[str] | None:
-    """The keys in which a unit is not the one that was meant, mode by mode; None where it adds in other
+    """The keys in which a unit differs from the intended one, mode by mode; None if it adds in other
     operations."""
     if found.modes:
-        told = {code: _differences(one, meant.mode_units[code]) for code, one in found.modes.items()}
-        if any(one is None for one in told.values()):
+        by_mode = {code: _differences(one, meant.mode_units[code]) for code, one in found.modes.items()}
+        if any(one is None for one in by_mode.values()):
             return None
-        return [f"mode {code:#x}: {said}" for code, one in told.items() for said in one or ()]
+        return [f"mode {code:#x}: {said}" for code, one in by_mode.items() for said in one or ()]
     assert found.instruction is not None
     said = differences(found.instruction.stateless, meant.stateless, found.alternatives)
     return None if said is None else [*found.not_read, *said]

@@ -1,4 +1,4 @@
-"""The vectors of a check, drawn or read, and what they cover."""
+"""The vectors of a check, drawn or read, and their coverage."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
 
 COVERED = 20_000
-"""Vectors of a check that functional coverage looks at: it costs more than the run itself. Bins that they
-leave out are aimed at (golden/cover/aiming.py), where the check runs at least as many."""
+"""Vectors of a check from which functional coverage is computed: it costs more than the run itself. Bins that
+they leave out are aimed at (golden/cover/aiming.py), if the check runs at least this number."""
 
 
 def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
-    """The vectors of a check, and what they cover (the first COVERED dot products)."""
+    """The vectors of a check, and their coverage (of the first COVERED dot products)."""
     from golden.cover.coverage import Coverage, until_covered
     from golden.vectors import foreign
     from golden.vectors.files import read
@@ -71,8 +71,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
 
 
 def _aimed(dut: Dut, vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
-    """Vectors for the reachable bins that the drawn ones left out; they take the place of the last ones. Of
-    tiles, of few vectors and of sequences none are looked for."""
+    """Vectors for the reachable bins that the drawn ones miss; they replace the last ones. Not for tiles, few
+    vectors or sequences."""
     from golden.cover.aiming import aim
 
     ins, exclude = vectors.instruction, dut.exclude
@@ -100,8 +100,8 @@ def digest_of(vectors: VectorSet) -> str:
 
 
 def _covered(vectors: VectorSet) -> Coverage:
-    """What the first COVERED dot products cover, and twice as many more where they leave bins out; of tiles
-    whole ones, one at least."""
+    """The coverage of the first COVERED dot products, and of up to twice as many more if bins are missing;
+    tiles are counted whole, at least one."""
     from golden.cover.coverage import Coverage
 
     coverage = Coverage(vectors.instruction)

@@ -1,8 +1,8 @@
-"""What explains a failed check: the smallest operands that fail, the hypothesis of the arithmetic, a change
-of the text, and the unit that the DUT is. The verdict stands, whatever goes wrong here.
+"""The explanation of a failed check: the smallest operands that fail, the hypothesis about the arithmetic, a
+change of the text, and the unit that the DUT is.
 
-As the stages of the verdict do, each stage takes what is known and returns it anew; each has its share of
-the budget.
+The verdict stands, whatever goes wrong here. Like the stages of the verdict, each stage takes the record and
+returns a new one; each has its share of the budget.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
 Listen = Callable[[Check, str], None]
-"""Called with what is known of a check each time that one of STAGES is done."""
+"""Called with the record of a check after each of STAGES."""
 VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("verdict", "example", "diagnosis", "end")
-"""The verdict; the smallest operands that fail; what hypotheses say; and all else, in this order: the parts
-of `Story` of rtl_tb/check/report.py."""
+"""The parts of `Story` of rtl_tb/check/report.py: the verdict; the smallest operands that fail; the
+hypotheses; and everything else, in this order."""
 
 _LEAST_REPAIR = 1.0
-"""Seconds below which no change of the text is looked for: nothing is compiled in less."""
+"""Seconds below which no change of the text is tried: nothing compiles in less."""
 _EXAMPLE, _HYPOTHESES, _TEXT = 0.25, 0.5, 0.9
 """Shares of the budget at which the smallest example, the hypotheses and the search in the text end; the rest
 is for the capsule."""
@@ -49,11 +49,11 @@ is for the capsule."""
 
 @dataclass
 class _Work:
-    """What the stages share.
+    """State that the stages share.
 
     Attributes:
-        verdict, job: what is explained: the run without traffic, where the arithmetic fails in it, too.
-        calm: that run; None where traffic changes nothing.
+        verdict, job: the run to explain: the one without traffic, if the arithmetic also fails there.
+        calm: that run; None if traffic changes nothing.
         search: the search in the text, which begins while hypotheses are tried.
         notes: what could not be done, as hints.
     """
@@ -68,12 +68,12 @@ class _Work:
 
     @property
     def arithmetic(self) -> bool:
-        """Whether the arithmetic is wrong, and not the handshake alone."""
+        """Whether the arithmetic is wrong, and not only the handshake."""
         return self.calm is None or bool(self.calm.verdict.failed.any())
 
     @contextmanager
     def given_up(self, what: str) -> Iterator[None]:
-        """What goes wrong in the block is a hint that begins with `what`."""
+        """Turns an error in the block into a hint that begins with `what`."""
         try:
             yield
         except Exception as error:
@@ -81,12 +81,14 @@ class _Work:
 
 
 def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Check:
-    """Adds to a failed check what explains it, as far as the budget goes, stage by stage; `tell` hears of the
-    smallest operands and of the diagnosis as soon as they are there."""
+    """Adds the explanation to a failed check, stage by stage, as far as the budget goes; `tell` gets the
+    smallest operands and the diagnosis as soon as they are there."""
     work = _Work(state.verdict, state.run, report, budget)
     state = without_traffic(state, work)
     if reasons.too_few(work.verdict):
-        return state.hinted(reasons.never_answered(work.verdict))
+        state = state.hinted(reasons.never_answered(work.verdict))
+        with _search_begun(state, work):
+            return search_in_the_text(state, work)
     state = smallest_operands(state, work)
     tell(state, EXAMPLE)
     with _search_begun(state, work):
@@ -97,8 +99,8 @@ def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Che
 
 
 def without_traffic(state: Check, work: _Work) -> Check:
-    """Stage 1. Runs without idle cycles, backpressure and resets: what is right so is the handshake's fault,
-    and what is wrong all the same the arithmetic's, which is explained by itself."""
+    """Stage 1. Runs without idle cycles, backpressure and resets: vectors that are then right are the
+    handshake's fault, vectors that are still wrong the arithmetic's. The two are explained separately."""
     work.report("looking at what traffic does", 0, 0)
     with work.given_up("what traffic does is not known"):
         work.calm = apart(work.verdict, state.engine, work.job)
@@ -120,7 +122,7 @@ def smallest_operands(state: Check, work: _Work) -> Check:
 
 
 def try_hypotheses(state: Check, work: _Work) -> Check:
-    """Stage 3. The hypothesis of the arithmetic that explains the wrong results."""
+    """Stage 3. The hypothesis about the arithmetic that explains the wrong results."""
     work.report("looking for the reason", 0, 0)
     if work.arithmetic:
         with work.given_up("whether a hypothesis explains it is not known"):
@@ -131,7 +133,7 @@ def try_hypotheses(state: Check, work: _Work) -> Check:
 
 
 def examples_of_faults(state: Check, work: _Work) -> Check:
-    """Stage 4. The step at which the diagnosed unit first differs; of several faults an example each."""
+    """Stage 4. The step at which the diagnosed unit first differs; for several faults an example each."""
     found = state.diagnosis
     if found is None:
         return state
@@ -144,8 +146,8 @@ def examples_of_faults(state: Check, work: _Work) -> Check:
 
 
 def look_at_the_description(state: Check, work: _Work) -> Check:
-    """Stage 5. What dut.yaml may have wrong: latency, order of ports, interval; and declarations that do not
-    say what was meant."""
+    """Stage 5. Possible errors in dut.yaml: latency, order of ports, interval; and declarations with an
+    unintended meaning."""
     found, verdict, job = state.diagnosis, work.verdict, work.job
     hints: list[str] = []
     with work.given_up("whether the description is wrong is not known"):
@@ -160,27 +162,27 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
 
 
 def search_in_the_text(state: Check, work: _Work) -> Check:
-    """Stage 6. A change of the text that makes the results right, where the diagnosis does not explain them,
-    or by several faults alone; then one beside it for what traffic makes wrong; at last the unit that the DUT
-    is, where that was asked."""
-    asked, verdict, job, found = state.options.repair, work.verdict, work.job, state.diagnosis
-    budget = work.budget.rest(_TEXT) if asked is None else Budget(asked)
+    """Stage 6. A change of the text that makes the results right, if the diagnosis does not explain them, or
+    only by several faults; then a further one for what traffic makes wrong; last the unit that the DUT is, if
+    that was requested."""
+    requested, verdict, job, found = state.options.repair, work.verdict, work.job, state.diagnosis
+    budget = work.budget.rest(_TEXT) if requested is None else Budget(requested)
     own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
-    unexplained = bool(verdict.wrong.any()) and (found is None or not found.explains)
+    unexplained = _differs(verdict) and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
-    if asked != 0 and unexplained and job.dut.vhdl is not None:
+    if requested != 0 and unexplained and job.dut.vhdl is not None:
         state = state.hinted(
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
-    elif asked != 0 and own and (unexplained or (several and job.dut.vhdl is None)):
-        repairs, hints = mend(verdict, job, work.report, budget, unexplained, begun=work.search)
+    elif requested != 0 and own and (unexplained or (several and job.dut.vhdl is None)):
+        repairs, hints = repair(verdict, job, work.report, budget, unexplained, begun=work.search)
         state = replace(state, repairs=tuple(repairs)).hinted(*hints)
         if _outdone(repairs, found):
             state = replace(state, diagnosis=None, difference=None, faults=())
-    if work.calm is not None and work.arithmetic and asked != 0 and job.dut.vhdl is None:
+    if work.calm is not None and work.arithmetic and requested != 0 and job.dut.vhdl is None:
         held = [one.held_to(f"right {work.calm.without}") for one in state.repairs]
         state = replace(state, repairs=tuple(held))
-        repairs, hints = mend_traffic(state, work.calm, state.run, work.report, budget.rest())
+        repairs, hints = repair_traffic(state, work.calm, state.run, work.report, budget.rest())
         state = replace(state, repairs=(*state.repairs, *repairs)).hinted(*hints)
     if state.options.dissect and unexplained:
         from rtl_tb.check import dissection
@@ -195,42 +197,49 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
 
 
 def _hinted(state: Check, work: _Work, hints: list[str] | None = None) -> Check:
-    """With hints, and with what could not be done."""
+    """Adds hints, and notes on what could not be done."""
     state = state.hinted(*(hints or []), *work.notes)
     work.notes.clear()
     return state
 
 
 def _for_hypotheses(state: Check, work: _Work) -> Budget:
-    """The time for hypotheses: a part of the budget, or all of it where the text has its own."""
+    """The time for hypotheses: a part of the budget, or all of it if the search in the text has its own."""
     return work.budget.rest(_HYPOTHESES if state.options.repair is None else 1.0)
 
 
 @contextmanager
 def _search_begun(state: Check, work: _Work) -> Iterator[None]:
-    """Begins the search in the text, where there will be one, while hypotheses are tried."""
+    """Begins the search in the text, if there will be one, while hypotheses are tried."""
     from rtl_tb.locate.search import Search
 
-    asked, job = state.options.repair, work.job
+    requested, job = state.options.repair, work.job
     own = job.dut.sources == state.dut.sources
-    if asked == 0 or not own or job.dut.vhdl is not None or not work.verdict.wrong.any():
+    if requested == 0 or not own or job.dut.vhdl is not None or not _differs(work.verdict):
         yield
         return
-    work.search = Search(work.verdict, job, work.budget.rest(_TEXT) if asked is None else Budget(asked))
+    work.search = Search(
+        work.verdict, job, work.budget.rest(_TEXT) if requested is None else Budget(requested)
+    )
     try:
         yield
     finally:
         work.search.end()
 
 
+def _differs(verdict: Verdict) -> bool:
+    """Whether results are wrong or never come; X and Z exist in no program of choices."""
+    return bool((verdict.wrong | verdict.missing).any())
+
+
 def said_of(error: Exception) -> str:
-    """What a report says of an error, in one line."""
+    """The text of an error for a report, in one line."""
     return " ".join(str(error).split()) if isinstance(error, MmagoldError) else own_fault(error)
 
 
 def _outdone(repairs: list[Repair], found: Diagnosis | None) -> bool:
     """Whether a change of the text, with which all vectors are right, says more than a hypothesis that leaves
-    some, or than one of several faults where the change is one."""
+    some wrong; or a single change more than a hypothesis of several faults."""
     if found is None or not repairs or not repairs[0].explained:
         return False
     if found.explains:
@@ -238,11 +247,11 @@ def _outdone(repairs: list[Repair], found: Diagnosis | None) -> bool:
     return bool(found.hypotheses) and found.hypotheses[0].accepted(found.failing)
 
 
-def mend_traffic(
+def repair_traffic(
     state: Check, calm: Calm, job: Job, report: Progress, budget: Budget
 ) -> tuple[list[Repair], list[str]]:
-    """The changes of the text with which a unit answers as it does without traffic, beside a fault of its
-    arithmetic, and hints: they have what the first search left of the time."""
+    """The changes of the text with which a unit answers as it does without traffic, in addition to a fault of
+    its arithmetic, and hints. They have the time that the first search left."""
     held, are = calm.held_to(state.verdict), f"what they are {calm.without}"
     if job.dut.sources != state.dut.sources or held is None or not held.wrong.any():
         return [], []
@@ -251,23 +260,23 @@ def mend_traffic(
             f"no change of the text was tried to make all vectors {are}: "
             "the time was up (--repair gives more)"
         ]
-    found, hints = mend(held, job, report, budget, False, f"all vectors {are}")
+    found, hints = repair(held, job, report, budget, False, f"all vectors {are}")
     return [one.held_to(are) for one in found], hints
 
 
-def mend(
+def repair(
     verdict: Verdict,
     job: Job,
     report: Progress,
     budget: Budget,
-    beside: bool = True,
+    hypotheses: bool = True,
     made: str = "these results right",
     begun: Search | None = None,
 ) -> tuple[list[Repair], list[str]]:
-    """The changes of the text that make the results of a verdict right, with what hypotheses say `beside`
-    one; looks for them as long as the budget goes. Where there are none, a hint says so; `made`: what they
-    would make; `begun`: the search, where it began before."""
-    from rtl_tb.locate.search import Unfinished, find_repairs
+    """The changes of the text that make the results of a verdict right, until the budget ends, and hints if
+    there are none. `hypotheses`: also explain what a change leaves wrong; `made`: the results that are
+    wanted, in words; `begun`: the search, if it began before."""
+    from rtl_tb.locate.search import Unconfirmed, Unfinished, find_repairs
 
     report("looking for a change of the text that fixes it", 0, 0)
     tried = 0
@@ -278,9 +287,11 @@ def mend(
         report("trying changes of the text", done, total)
 
     try:
-        if found := find_repairs(verdict, job, budget, trying, beside, begun):
+        if found := find_repairs(verdict, job, budget, trying, hypotheses, begun):
             return found, []
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
+    except Unconfirmed as error:
+        said = f"probably fixed by {error}"
     except Unfinished as error:
         said = f"no change of the text that was tried makes {made}; not tried: {error}"
     except Exception as error:  # whatever becomes of the search, the verdict stands

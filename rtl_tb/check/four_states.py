@@ -1,10 +1,9 @@
 """A unit that passed in two states is tried in four: Icarus Verilog runs the first vectors, too.
 
 Verilator gives some bit where the language has X or Z, and no start shows it: a net with two drivers, Z as a
-value, a bit beyond its vector, a division by zero. Results with X or Z are a failure; where Icarus answers
-otherwise the report says so, and which of the two is right is for a check on Icarus. Where Icarus is
-missing, or cannot read the unit, nobody looked, and
-the check says so.
+value, a bit beyond its vector, a division by zero. Results with X or Z are a failure. If Icarus has other
+answers, the report says so, and a check on Icarus has to decide which of the two is right. If Icarus is
+missing, or cannot read the unit, nothing was tested, and the check says so.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
 MOST, BITS, LEAST = 256, 1 << 16, 16
-"""Vectors of the run: as many as have BITS bits of operands, which Icarus runs in about a second."""
+"""Vectors of the run: their operands have BITS bits together, which Icarus runs in about a second."""
 PATIENCE = 20.0
 """Seconds in which a clock cycle must end there."""
 
@@ -50,8 +49,8 @@ class FourStates:
             return f"not tried in four states: {self.refused}"
         if self.other:
             return (
-                f"{self.by} answers otherwise than Verilator, which is right: look for `ifdef, races, "
-                "delays and what the two read differently; --engine selfcheck --sim icarus shows it"
+                f"{self.by} answers differently from Verilator. To decide which is right, look for `ifdef, "
+                "races, delays and what the two read differently; --engine selfcheck --sim icarus shows it"
             )
         if self.read_otherwise:
             return (
@@ -77,7 +76,7 @@ def ask_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdic
     """Runs the first vectors of a passed check on Icarus.
 
     Returns:
-        What it showed; and the job and the verdict that were given, or those of Icarus where there is X or Z
+        What it showed; and the job and the verdict that were given, or the ones of Icarus if there is X or Z
         however the text is read.
     """
     vectors = job.vectors[: max(min(MOST, BITS // job.dut.layout.operand_width), LEAST)]
@@ -93,8 +92,8 @@ def ask_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdic
     if unknown and (again := read_again(mine, found)) is not None and again[1].passed:
         reader = again[1].outcome.translated
         return FourStates(by, len(vectors), unknown, read_otherwise=reader), job, verdict
-    asked = FourStates(by, len(vectors), unknown, other=not (unknown or found.passed))
-    return (asked, mine, found) if unknown else (asked, job, verdict)
+    shown = FourStates(by, len(vectors), unknown, other=not (unknown or found.passed))
+    return (shown, mine, found) if unknown else (shown, job, verdict)
 
 
 def of_its_reader(job: Job, verdict: Verdict, engine: str) -> tuple[FourStates, Job, Verdict] | None:

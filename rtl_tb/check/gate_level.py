@@ -1,6 +1,6 @@
-"""The netlist that synthesis makes of a unit, with every bit that the language leaves undefined as a register
-that nothing sets: X of literals and of unset variables, what a `case` gives that is declared full or parallel
-and is not, elements beyond a vector, quotients by zero.
+"""The netlist that synthesis makes of a unit, with every bit that the language leaves undefined as an
+undriven register: X of literals and of unset variables, the result of a `case` that is declared full or
+parallel and is not, elements beyond a vector, quotients by zero.
 
 Yosys with slang elaborates the unit in its wrapper. A run of its netlist starts these bits as zeros, as ones
 or at random (`Job.start`); a chip has any of them.
@@ -67,7 +67,7 @@ _CONSTANT = re.compile(rf"{_NUMBER.pattern}|[A-Za-z_]\w*")
 _INITIAL = re.compile(r"\binitial\b|\w\s*=(?!=)")
 _BODIES = ("ModuleDeclaration", "InterfaceDeclaration", "GenerateBlock", "GenerateRegion")
 Edit = tuple[int, int, str]
-"""From a byte of the text to another, and what stands there instead."""
+"""A replacement of the bytes from one place of the text to another."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Netlist:
     """A unit in its wrapper as gates.
 
     Attributes:
-        job: the job with the netlist in the place of the unit's text.
-        undefined: whether it has undefined bits; `places`: "file:line" of text that gives them, as far as the
-            netlist says it.
+        job: the job with the netlist instead of the unit's text.
+        undefined: whether it has undefined bits; `places`: "file:line" of text that causes them, if the
+            netlist names it.
     """
 
     job: Job
@@ -109,8 +109,7 @@ def synthesise(job: Job, text: str) -> Netlist:
 
 
 def _places(text: str) -> tuple[str, ...]:
-    """The designer's "file:line" of the lines of a netlist that have X; an attribute in or above them says
-    it."""
+    """The designer's "file:line" of the lines of a netlist with X, from an attribute in or above them."""
     found: dict[str, None] = {}
     above: list[str] = []
     for line in text.splitlines():
@@ -125,10 +124,10 @@ def _places(text: str) -> tuple[str, ...]:
 
 
 def declared(text: str) -> str:
-    """The text with what is declared of its choices said in the one way that Yosys heeds: `unique if` as the
-    `unique case (1'b1)` that it means (Yosys takes the first branch whose condition holds, as simulators do,
-    while other synthesis merges several), and pragmas full_case and parallel_case as attributes. And with
-    zeros in local variables of two states, which the language begins with and Yosys does not."""
+    """The text with declarations of choices in the one form that Yosys obeys: `unique if` as the equivalent
+    `unique case (1'b1)` (Yosys takes the first branch whose condition holds, as simulators do, while other
+    synthesis merges several), and pragmas full_case and parallel_case as attributes. Local two-state
+    variables start as zeros, as the language requires and Yosys does not."""
     edits: list[Edit] = []
 
     def put(token: Any, instead: str) -> None:
@@ -173,8 +172,8 @@ def declared(text: str) -> str:
 
 
 def other_choices(text: str) -> str:
-    """A text, with all `declared`, in which of each `case` that is declared parallel, and of which several
-    items may match, the last of them is taken, or none: that declaration says that they never do."""
+    """A text, with all `declared`, in which each `case` that is declared parallel, and of which several items
+    may match, takes the last one, or none: the declaration excludes such matches."""
     tail: list[Edit] = []
 
     def count_matches(node: Any) -> None:
@@ -198,7 +197,7 @@ def other_choices(text: str) -> str:
     text = _edited(text, tail)
     _tree(text).visit(note)
     data = bytearray(text.encode())
-    # The inner ones first: each keeps its length, and so the places of those around it.
+    # The inner ones first: each keeps its length, and so the places of the outer ones.
     for (start, end), spans in sorted(found, reverse=True):
         pieces = [bytes(data[first:last]) for first, last in spans]
         between = [bytes(data[last:first]) for (_, last), (first, _) in pairwise(spans)]
@@ -211,8 +210,7 @@ def other_choices(text: str) -> str:
 
 
 def _overlapping(node: Any) -> list[Any]:
-    """The items of a `case` that is declared parallel, where they are not constants that differ; else
-    nothing."""
+    """The items of a `case` that is declared parallel, unless they are different constants."""
     if getattr(node, "kind", None) is None or node.kind.name != "CaseStatement":
         return []
     before = [str(node.uniqueOrPriority), *(str(each) for each in node.attributes)]
@@ -229,7 +227,7 @@ def _texts(item: Any) -> list[str]:
 
 
 def without_initials(text: str) -> tuple[str, list[int]]:
-    """The text without initial values of signals, and where they stood."""
+    """The text without initial values of signals, and the places of these."""
     edits: list[Edit] = []
 
     def remove(node: Any) -> None:

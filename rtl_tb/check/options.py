@@ -1,4 +1,4 @@
-"""How a check is run: its options, and the traffic and the number of vectors where none are given."""
+"""The options of a check, with the default traffic and number of vectors."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from golden.vectors.vectorset import VectorSet
 from rtl_tb.engines.job import Job, Traffic
 
 DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
-"""Vectors that an engine runs where no count is given: what it does in a few seconds."""
+"""Vectors that an engine runs by default, in a few seconds."""
 TRAFFIC = Traffic(0.2, 0.2)
-"""Idle cycles and backpressure where none are given; with one reset for RESET_EVERY vectors."""
+"""Default idle cycles and backpressure; with one reset for RESET_EVERY vectors."""
 RESET_EVERY, LEAST_RESETS = 25, 3
-"""What is wrong behind a reset may be so on some operands alone, and only the first result may be: so many
-vectors are the first behind one that each kind of operands is among them. A short run has LEAST_RESETS."""
+"""Vectors for each reset: a fault behind a reset may show on some operands only, and only in the first
+result, so every kind of operands has to come first behind one. A short run has at least LEAST_RESETS."""
 DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": TRAFFIC, "cocotb": TRAFFIC}
 """The traffic of the first run. `fast` runs all vectors at full throughput, and then once more under TRAFFIC:
-what traffic alone makes wrong is known by that."""
+that shows what is wrong only because of traffic."""
 AGAIN, AGAIN_AT_LEAST = 1, 20_000
-"""How many vectors the resets of such a unit may send again, times the vectors of the run, and in any case:
-each reset sends a sequence again, from its start."""
+"""Vectors that the resets of such a unit may send again, as a multiple of the vectors of the run, and at
+least: each reset sends a sequence again, from its start."""
 HOLES = ("warn", "fail")
-"""What a passing check makes of reachable cases that no vector tried."""
+"""What a passing check does about reachable cases that no vector tried."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class Options:
         first: number of the first of them in the seed's stream, so that several checks can share it out.
         weights: shares of the stimulus kinds, None: the default mix.
         idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and
-            TRAFFIC in the second run of `fast`, with a reset for RESET_EVERY vectors. What is given holds in
+            TRAFFIC in the second run of `fast`, with a reset for RESET_EVERY vectors. A given value holds in
             both runs.
         timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
         vectors: a vector file to run instead of drawn ones.
         columns: what its columns or keys hold, where others made it (golden/vectors/foreign.py).
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
         explain: whether a failure is minimised and diagnosed.
-        budget: seconds after which a failing check is over: what explains the failure ends then. It has half
-            of them in any case, however long the unit was built. Infinity: it ends by itself.
-        repair: seconds for looking for the change of the DUT's text that makes its results right, where no
-            hypothesis explains them; None: what is left of `budget`; 0: it is not looked for.
-        dissect: seconds for finding the unit that the DUT is, where no hypothesis explains it; 0: it is not
-            asked.
+        budget: seconds after which a failing check ends, with the explanation that it has then. The
+            explanation has half of them in any case, however long the unit was built. Infinity: no limit.
+        repair: seconds for the search for the change of the DUT's text that makes its results right, if no
+            hypothesis explains them; None: the rest of `budget`; 0: no search.
+        dissect: seconds for finding the unit that the DUT is, if no hypothesis explains it; 0: it is not
+            dissected.
         four_states: whether a unit that passed in Verilator is tried in Icarus Verilog as well.
         synthesis: one of POLICIES of rtl_tb/check/synthesis.py.
         holes: one of HOLES: whether a passing check that did not try every reachable case says so, or has no
@@ -59,8 +59,8 @@ class Options:
         failures: folder for the capsule of a failure, None: no capsule.
         waves: write a waveform of the whole run here.
         build: folder for what is generated and compiled; runs with the same sources use it again.
-        drawn: `digest_of` the vectors that have to be drawn, where a capsule knows; None: any.
-        edited: files of a capsule's description that are not as the failed check left them.
+        drawn: `digest_of` the vectors that have to be drawn, if a capsule knows it; None: any.
+        edited: files of a capsule's description that differ from those of the failed check.
     """
 
     engine: str = "fast"
@@ -97,20 +97,20 @@ class Options:
 
     @property
     def given_traffic(self) -> dict[str, Any]:
-        """What of the traffic was asked for."""
+        """The traffic that was requested."""
         given = {name: getattr(self, name) for name in ("idle", "backpressure", "resets")}
         return {name: value for name, value in given.items() if value is not None}
 
     def traffic(self, usual: Traffic, count: int = 0) -> Traffic:
-        """The usual traffic of so many vectors with what was asked for in its place, and the seed of the
-        check."""
+        """The usual traffic for a number of vectors, with the requested values in their place, and the seed
+        of the check."""
         resets = max(count // RESET_EVERY, LEAST_RESETS) if usual != Traffic() else 0
         return replace(usual, **{"resets": resets, "seed": self.seed} | self.given_traffic)
 
 
 def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:
-    """The traffic with as many of its resets as a unit that keeps its accumulator bears in bounded time, one
-    at least: with vectors of one long sequence every reset is a run of its own."""
+    """The traffic with as many of its resets as a unit that keeps its accumulator can have in bounded time,
+    at least one: with vectors of one long sequence every reset is a run of its own."""
     if not vectors.instruction.state or not len(vectors):
         return traffic
     again = float(places(vectors.operands["clear"]).mean()) + 1

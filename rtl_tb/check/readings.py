@@ -1,7 +1,7 @@
 """The text of a unit as one tool reads it: its sources in one, without comments, with the place of each line.
 
-Which tool reads shows in the macros that it defines by itself, and in pragmas such as `translate_off`, which
-synthesis heeds and simulators do not.
+Tools differ in the macros that they define by themselves, and in pragmas such as `translate_off`, which
+synthesis obeys and simulators do not.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _OF_SIMULATORS = (
     *("OVERFLOW", "ERROR", "NOCOV", "OK", "PARTIAL"),
 )
 _NOT_SIMULATED = (*_NOT_VERILATOR, *(f"-USV_COV_{name}" for name in _OF_SIMULATORS))
-"""Neither what Verilator defines by itself (-E --dump-defines lists it) nor what every simulator does."""
+"""Options that undefine the macros that Verilator defines by itself (-E --dump-defines lists them), and the
+ones that every simulator defines."""
 _NO_MORE = (*_NOT_SIMULATED, "-USYSTEMVERILOG")
-"""Icarus Verilog and Yosys define neither."""
+"""The same without macros that neither Icarus Verilog nor Yosys defines."""
 SIMULATORS = {
     "verilator": ("--timing",),  # as every engine builds: it defines VERILATOR_TIMING
     "icarus": (*_NO_MORE, "-D__ICARUS__=1"),
@@ -38,21 +39,22 @@ SIMULATORS = {
     "questa": (*_NOT_VERILATOR, "-DQUESTA=1", "-DMODEL_TECH=1"),
     "xcelium": (*_NOT_VERILATOR, "-DXCELIUM=1", "-DINCA=1"),
 }
-"""What each simulator defines, as options of Verilator, whose preprocessor reads for all."""
+"""The macros of each simulator, as options of Verilator, whose preprocessor reads for all."""
 SYNTHESIS = {
     "synthesis": (*_NOT_SIMULATED, "-DSYNTHESIS=1"),
     "Yosys": (*_NO_MORE, "-DSYNTHESIS=1", "-DYOSYS=1"),
 }
-"""What is defined in synthesis, in general and by Yosys."""
+"""The macros of synthesis, in general and of Yosys."""
 _FLAGS = re.compile(rf"\s*(?:{VENDOR}\s*,?\s*)+([\w\s,]*)$")
 _CASES = re.compile(r"\b(?:full|parallel)_case\b")
 _KEPT = re.compile(r"/\*verilator (?:full|parallel)_case\*/")
-"""What becomes of such a pragma."""
+"""The form of a pragma that the preprocessor keeps."""
 _DECLARED = re.compile(
     r"\b(?:unique0?|priority)(?=\s+(?:case[xz]?|if)\b)|/\*verilator (?:full|parallel)_case\*/"
     r"|\(\*\s*(?:full|parallel)_case\s*(?:,\s*(?:full|parallel)_case\s*)?\*\)"
 )
-"""What makes Verilator assert that one item matches; a text shall be run, whatever matches."""
+"""Declarations for which Verilator asserts that one item matches; here a text has to run, whatever
+matches."""
 _COMMENTS = ("//", "/*", "(*")
 _CONDITION = re.compile(rb"`(?:ifn?def|elsif)\b")
 _LINE = re.compile(r'`line\s+(\d+)\s+"([^"]*)"')
@@ -65,8 +67,8 @@ class Reading:
     text: str
 
     def lines(self) -> list[tuple[str, str]]:
-        """(code, "file:line") of every line with code: no comment but pragmas of a `case`, no `timescale, one
-        space for several."""
+        """(code, "file:line") of every line with code: without comments except pragmas of a `case`, without
+        `timescale, and with single spaces."""
         found, file, number = [], "", 0
         for line in PIECES.sub(_without_comments, self.text).split("\n"):
             if (mark := _LINE.match(line.strip())) is not None:
@@ -89,7 +91,7 @@ class Reading:
         return f"{file}:{number - 1}"
 
     def differs(self, other: Reading) -> str:
-        """Where another reading first has other code, "file:line"; "" where it has the same."""
+        """The place where another reading first has other code, "file:line"; "" if it has the same."""
         mine, its = self.lines(), other.lines()
         for (one, place), (two, _) in zip(mine, its, strict=False):
             if one != two:
@@ -98,13 +100,13 @@ class Reading:
 
 
 def as_run(job: Job) -> Reading | None:
-    """What the simulator of a job reads, see `read`."""
+    """The reading of a job's simulator, see `read`."""
     return read(job.dut, SIMULATORS[job.simulator], pragmas=False)
 
 
 def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
-    """How a tool reads a DUT, and the modules that it takes from libraries then: with these options of
-    Verilator's preprocessor, and heeding pragmas or not. None where the DUT has no source in Verilog.
+    """The reading of a DUT by a tool, and the modules that it takes from libraries then: with these options
+    of Verilator's preprocessor, with or without pragmas. None if the DUT has no source in Verilog.
 
     Raises:
         SimulatorMissing: there is no Verilator. ElaborationError: it refuses the text.
@@ -129,7 +131,7 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
 
 
 def on_text(job: Job, text: str, name: str) -> Job:
-    """A job in Verilator on a text in the place of all that is Verilog in its DUT."""
+    """A job in Verilator on a text that replaces all Verilog of its DUT."""
     dut = job.dut
     others = tuple(path for path in dut.sources if path not in verilog_of(dut))
     file = kept_text(job.build, name, text)
@@ -138,8 +140,7 @@ def on_text(job: Job, text: str, name: str) -> Job:
 
 
 def synthesised(dut: Dut, build: Path) -> Dut | None:
-    """The DUT without what stands between pragmas `translate_off` and `translate_on`; None where nothing
-    does."""
+    """The DUT without the text between pragmas `translate_off` and `translate_on`; None if there is none."""
     texts = files_without_off(dut.sources if dut.vhdl is not None else verilog_of(dut))
     if not texts:
         return None
@@ -147,13 +148,13 @@ def synthesised(dut: Dut, build: Path) -> Dut | None:
     sources = tuple(written.get(path, path) for path in dut.sources)
     if dut.vhdl is not None:
         return replace(dut, sources=sources)
-    beside = dict.fromkeys(path.parent for path in written)  # of what they include
-    return replace(dut, sources=sources, include=(*dut.include, *beside))
+    folders = dict.fromkeys(path.parent for path in written)  # of what they include
+    return replace(dut, sources=sources, include=(*dut.include, *folders))
 
 
 def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:
-    """The files that synthesis reads of a DUT of which a simulator reads `files`; of a synthesis that cannot
-    elaborate it none."""
+    """The files that synthesis reads of a DUT of which a simulator reads `files`; none if synthesis cannot
+    elaborate it."""
     found: dict[Path, None] = {}
     if any(_CONDITION.search(path.read_bytes()) for path in files):
         for options in SYNTHESIS.values():
@@ -163,14 +164,14 @@ def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:
 
 
 def undeclared(text: str) -> str:
-    """A text without what declares choices full or parallel: whatever matches, it is run to its end."""
+    """A text without declarations of full or parallel choices: whatever matches, it runs to its end."""
     return _DECLARED.sub(" ", text)
 
 
 def _preprocessed(
     dut: Dut, sources: Sequence[Path], options: Sequence[str], folder: Path, before: Sequence[Path] = ()
 ) -> str:
-    """The text without comments, but for Verilator's own. (With --pp-comments Verilator keeps a comment that
+    """The text without comments, except Verilator's own. (With --pp-comments Verilator keeps a comment that
     ends a `define in every use of the macro, where it hides the rest of the line.)"""
     words: list[str | Path] = [f"-I{path}" for path in before]
     words += [*design_options(dut, "verilator"), *options, *sources]
@@ -178,9 +179,9 @@ def _preprocessed(
 
 
 def _marked(files: Iterable[Path], folder: Path, mark: Callable[[re.Match[str]], str]) -> dict[Path, Path]:
-    """Copies of all files of a design, in which `mark` makes of pragmas in comments what the preprocessor
-    keeps, and the file of each; nothing where no file has any. All are copied, so that each includes the
-    copies of what lies beside it."""
+    """Copies of all files of a design, in which `mark` turns pragmas in comments into text that the
+    preprocessor keeps, and the file of each; nothing if no file has any. All are copied, so that each
+    includes the copies of its neighbours."""
     before = {path: path.read_text(encoding="utf-8", errors="surrogateescape") for path in files}
     after = {path: PIECES.sub(mark, text) for path, text in before.items()}
     if before == after:
@@ -193,12 +194,12 @@ def _marked(files: Iterable[Path], folder: Path, mark: Callable[[re.Match[str]],
 
 
 def _copy_of(path: Path, folder: Path) -> Path:
-    """Where the copy of a file or a folder lies below a folder."""
+    """The path of the copy of a file or a folder below a folder."""
     return folder / "copies" / os.path.abspath(path).lstrip("/")
 
 
 def _as_flag(piece: re.Match[str]) -> str:
-    """A pragma of a `case` as the comment in which Verilator keeps it; all else as it is."""
+    """A pragma of a `case` as the comment in which Verilator keeps it; other text unchanged."""
     said = _FLAGS.match(piece["line"] or piece["block"] or "")
     flags = _CASES.findall(said[1]) if said is not None else []
     if not flags:
@@ -212,7 +213,7 @@ def _as_attribute(piece: re.Match[str]) -> str:
 
 
 def _without_comments(piece: re.Match[str]) -> str:
-    """What is no comment; and a pragma of a `case`, which says what may be made of it."""
+    """The text without comments, except pragmas of a `case`, which allow transformations of it."""
     if not piece[0].startswith(_COMMENTS) or _KEPT.fullmatch(piece[0]):
         return piece[0]
     return " " + "\n" * piece[0].count("\n")

@@ -1,4 +1,5 @@
-"""Why a check failed: an example of each fault by itself, and what the handshake and the lint say."""
+"""Reasons of a failed check: an example of each fault by itself, and findings about the handshake and from
+the lint."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.identify.diagnose.flags import FlagFault, flag_faults
-from golden.identify.diagnose.mutations.accumulator import beside_of_one
+from golden.identify.diagnose.mutations.accumulator import context_of_each
 from golden.identify.diagnosis import Diagnosis, Fault
 from golden.identify.minimising import minimise, of_one_kind
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
 from rtl_tb.dut.description import Dut
@@ -31,12 +32,13 @@ WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
 """Warnings of Verilator about bits that are lost or missing."""
 _SWAPPED = re.compile(r"(a|b|c|scale-a|scale-b)-and-(a|b|c|scale-a|scale-b)-swapped")
 SHOWN = 3
+"""Warnings that a hint names."""
 MOST = 20_000
-"""Wrong elements of tiles among which an example of a fault is looked for."""
+"""Wrong elements of tiles among which the example of a fault is searched."""
 _FEW = 200
-"""Vectors of a run that only asks which of them fails by itself."""
+"""Vectors of a run that only decides which of them fails by itself."""
 _RESULTS = 64
-"""Results of a unit that stopped answering on which a diagnosis may be built."""
+"""Results of a unit that stopped answering that are enough for a diagnosis."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Shown:
 
 
 def flag_reasons(verdict: Verdict, diagnosis: Diagnosis | None = None) -> list[FlagFault]:
-    """What the status flags are instead, of the vectors whose d is right; nothing where none differ. What
-    explains all wrong d of the whole unit is asked of the flags, too."""
+    """Explanations of wrong status flags, for the vectors whose d is right; nothing if none differ. The
+    explanation of all wrong d of the whole unit is also tried on the flags."""
     vectors, outcome = verdict.vectors, verdict.outcome
     flags = outcome.flags
     if flags is None or vectors.level != "dot" or vectors.instruction.state or not verdict.wrong_flags:
@@ -66,7 +68,7 @@ def flag_reasons(verdict: Verdict, diagnosis: Diagnosis | None = None) -> list[F
 def shown(
     verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis, budget: Budget | None = None
 ) -> list[Shown]:
-    """Each fault of the diagnosis, where there are several, with an example of its own, as far as the budget
+    """Each fault of the diagnosis, if there are several, with an example of its own, as far as the budget
     goes."""
     ins, every = job.vectors.instruction, diagnosis.every_fault
     if len(every) < 2:
@@ -85,8 +87,7 @@ def shown(
 def _of_dot(
     verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault, budget: Budget
 ) -> Example | None:
-    """The example of a unit that takes dot products; of one with modes `unit` is it in the mode that was
-    diagnosed."""
+    """The example for a unit of dot products; for one with modes `unit` is the unit in the diagnosed mode."""
     ins, operands = job.vectors.instruction, dict(job.vectors.operands)
     numbers, mode = np.arange(len(job.vectors)), {}
     if ins.modes is not None:
@@ -103,7 +104,7 @@ def _of_dot(
 def _of_tile(
     verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault, budget: Budget
 ) -> Example | None:
-    """The example of a unit that takes tiles: one dot product of one, the rest zero."""
+    """The example for a unit of tiles: one dot product of one, the rest zero."""
     wrong = np.argwhere(wrong_elements(verdict, job.dut.compare))[:MOST]
     if not len(wrong):
         return None
@@ -126,11 +127,11 @@ def _of_tile(
 def _of_state(
     verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault, budget: Budget
 ) -> Example | None:
-    """The example of a unit that keeps its accumulator: a dot product behind one that makes its c."""
+    """The example for a unit that keeps its accumulator: a dot product after one that makes its c."""
     ins, operands = job.vectors.instruction, verdict.vectors.resolved()
 
     def counts(batch: Operands) -> Bits:
-        return fault.alone(unit, batch | beside_of_one(ins, batch))
+        return fault.alone(unit, batch | context_of_each(ins, batch))
 
     found = np.flatnonzero(verdict.wrong_d & counts(operands))
     if ins.modes is not None or not len(found):
@@ -156,8 +157,8 @@ def _smallest(
     vector: int,
     budget: Budget,
 ) -> Example | None:
-    """The smallest operands like `first` that fail alone, in a mode, and show no other fault; None where
-    `first` does not."""
+    """The smallest operands like `first` that fail alone, in a mode, and show no other fault; None if `first`
+    does not."""
 
     def fails(batch: Operands) -> Bits:
         modes = {name: np.full(len(batch["a"]), code, code.dtype) for name, code in mode.items()}
@@ -170,8 +171,8 @@ def _smallest(
 
 
 def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None, budget: Budget | None = None) -> list[str]:
-    """What the description of the unit may have wrong, such as its latency. And what its status flags are
-    instead. The lint, which takes longest, ends with the budget."""
+    """Possible errors in the description of the unit, such as its latency, and explanations of its status
+    flags. The lint, which takes longest, ends with the budget."""
     dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict, diagnosis)]
     if (where := sentence(verdict, dut.compare)) is not None:
         found.insert(0, where)
@@ -196,7 +197,7 @@ def _lint(dut: Dut, budget: Budget) -> tuple[str, ...]:
 
 
 def never_answered(verdict: Verdict) -> str:
-    """What is said of a unit that answers next to nothing, whatever the polarity of its signals
+    """The hint for a unit that answers next to nothing, whatever the polarity of its signals
     (rtl_tb/runs/polarity.py)."""
     return (
         f"{int(verdict.missing.sum()):,} of {len(verdict.vectors):,} vectors were never answered, nor are "
@@ -206,14 +207,14 @@ def never_answered(verdict: Verdict) -> str:
 
 
 def too_few(verdict: Verdict) -> bool:
-    """Whether so few results came that nothing can be built on them: what a register held at first looks
-    like a result."""
+    """Whether there are too few results for a conclusion: the initial content of a register looks like a
+    result."""
     return silent(verdict) and int(verdict.outcome.received.sum()) < _RESULTS
 
 
 def swapped_ports(dut: Dut, diagnosis: Diagnosis | None) -> list[str]:
-    """A hint where the unit reads two operands in each other's place: results cannot tell a fault inside the
-    RTL from one of its description. Ports that are called as the operands are give none."""
+    """A hint if the unit has two operands exchanged: results cannot distinguish a fault inside the RTL from
+    one of its description. Ports with the names of the operands give no hint."""
     best = diagnosis.hypotheses[0] if diagnosis is not None and diagnosis.explains else None
     found = None if best is None else next(filter(None, map(_SWAPPED.fullmatch, best.slug.split("+"))), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""What is known of a check: one immutable record, of which each stage returns a new one."""
+"""The record of a check: one immutable object, of which each stage returns a new one."""
 
 from __future__ import annotations
 
@@ -33,78 +33,77 @@ NEVER_TOGETHER = "clear and load were never set together: which of them wins was
 
 @dataclass(frozen=True)
 class Check:
-    """A check, as far as it has come. `job` is the run that the verdict is of, `whole` that of all
-    vectors."""
+    """The state of a check. `job` is the run of the verdict, `whole` the run of all vectors."""
 
     dut: Dut
     options: Options
     verdict: Verdict
     traffic: Traffic
     vectors: VectorSet
-    """Those of the whole check; a failure under the second traffic has a verdict on fewer."""
+    """The vectors of the whole check; a failure under the second traffic has a verdict on fewer."""
     coverage: Coverage | None = None
-    """What the vectors cover."""
+    """The coverage of the vectors."""
     example: Example | None = None
     diagnosis: Diagnosis | None = None
     difference: Difference | None = None
     capsule: Path | None = None
     resets_left_out: int = 0
-    """Resets that the run of the verdict did without, see `affordable`."""
+    """Resets left out of the run of the verdict, see `affordable`."""
     unset: Unset | None = None
-    """What depends on a signal that nothing drives."""
+    """Results that depend on undriven signals."""
     four_states: FourStates | None = None
-    """What Icarus showed of a unit that passed in Verilator."""
+    """The result of Icarus for a unit that passed in Verilator."""
     synthesis: tuple[Synthesis, ...] = ()
-    """What came of the unit as synthesis reads it, where that is another text."""
+    """The results for the unit as synthesis reads it, if that is another text."""
     beyond: tuple[str, ...] = ()
-    """What the results may depend on beside the operands."""
+    """What the results may depend on other than the operands."""
     faults: tuple[Shown, ...] = ()
-    """The faults, where the diagnosis found several."""
+    """The faults, if the diagnosis found several."""
     hints: tuple[str, ...] = ()
-    """What the description of the unit may have wrong."""
+    """Possible errors in the description of the unit."""
     repairs: tuple[Repair, ...] = ()
     """Changes of the DUT's text that make wrong results right."""
     dissection: Dissection | None = None
-    """The unit that the DUT was found to be, where it was asked."""
+    """The unit that the DUT was found to be, if that was requested."""
     handshake: Traffic | None = None
-    """The traffic of a second run of `fast`, where there was one."""
+    """The traffic of a second run of `fast`, if there was one."""
     under_traffic: int = 0
     """Vectors of that run, the first of the check."""
     never_held: str | None = None
-    """What bits of its accumulator no run reached."""
+    """Bits of its accumulator that no run reached."""
     job: Job | None = None
     whole: Job | None = None
     turned: bool = False
-    """Whether it works with a signal of the other polarity or with operands further apart: what came is no
-    result then, and nothing is built on it."""
+    """Whether it works with a signal of the other polarity or with operands further apart: then its results
+    do not count, and nothing is concluded from them."""
 
     def hinted(self, *hints: str) -> Check:
         """The same with further hints."""
         return replace(self, hints=(*self.hints, *hints))
 
     def noted(self, *notes: str) -> Check:
-        """The same with further notes of what the verdict does not cover."""
+        """The same with further notes on the limits of the verdict."""
         return replace(self, beyond=(*self.beyond, *notes))
 
     @property
     def run(self) -> Job:
-        """The run that the verdict is of."""
+        """The run of the verdict."""
         assert self.job is not None
         return self.job
 
     @property
     def engine(self) -> str:
-        """Who ran it."""
+        """The engine of that run."""
         return self.verdict.outcome.engine
 
     @property
     def passed(self) -> bool:
-        """Whether the DUT is the instruction, as far as these vectors tell."""
+        """Whether the DUT is the instruction, as far as these vectors show."""
         return self.verdict.passed
 
     @property
     def notes(self) -> list[str]:
-        """What the verdict does not cover, one sentence each."""
+        """The limits of the verdict, one sentence each."""
         found = [] if self.four_states is None or not self.four_states.other else [self.four_states.sentence]
         if edited := self.options.edited:
             found.append(f"{', '.join(edited)} of the capsule was edited: this is not the check that failed")
@@ -116,7 +115,7 @@ class Check:
 
     @property
     def excluded(self) -> str | None:
-        """What did not count, or had another answer; None: nothing."""
+        """Results that did not count, or had another answer; None: nothing."""
         if (exclude := self.dut.exclude) is None:
             return None
         found = exclude.of(self.dut.instruction, self.vectors.operands, self.vectors.d)
@@ -124,7 +123,7 @@ class Check:
 
     @property
     def not_synthesised(self) -> list[str]:
-        """Why it was not run as synthesis reads it, where that may be another text."""
+        """The reason why it was not run as synthesis reads it, if that may be another text."""
         return [each.sentence for each in self.synthesis if each.refused]
 
     @property

@@ -34,7 +34,7 @@ def headline(report: Report) -> str:
     excluded = f"; {report['excluded']}" if report.get("excluded") else ""
     if report["passed"]:
         four = report["four_states"]
-        but = "; Icarus answers otherwise" if four is not None and four["other"] else ""
+        but = "; Icarus answers differently" if four is not None and four["other"] else ""
         but += "; not checked as synthesis reads it" if unsynthesised(report) else ""
         return f"PASS: {subject}: 0 of {total:,} {noun} differ{but}{excluded}{untried(report)}"
     parts = [
@@ -48,8 +48,8 @@ def headline(report: Report) -> str:
 
 
 def untried(report: Report) -> str:
-    """What no vector tried of the cases that the rules of coverage hold reachable, as the end of a sentence;
-    empty where all were. The rules may allow too much (golden/cover/ranges.py)."""
+    """The reachable cases of coverage that no vector tried, as the end of a sentence; empty if there are
+    none. The rules may call too much reachable (golden/cover/ranges.py)."""
     holes = [] if report["coverage"] is None else report["coverage"]["holes"]
     if not holes or report["coverage"]["given"]:  # a file of vectors tries what its maker wanted
         return ""
@@ -72,24 +72,22 @@ def _print_four_states(found: Report, say: Callable[..., None]) -> None:
 
 
 def unsynthesised(report: Report) -> list[str]:
-    """Why texts of synthesis were not run."""
+    """The reason why texts of synthesis were not run."""
     return [each["sentence"] for each in report["synthesis"] if each["refused"]]
 
 
 def wrong_texts(report: Report) -> list[str]:
-    """What is said of each text, other than the simulator's, that is wrong."""
+    """A sentence on each wrong text other than the simulator's."""
     return [each["sentence"] for each in report["synthesis"] if each["failed"]]
 
 
 class Story:
-    """Prints a report part by part, as far as it is known; each part once.
-
-    `example`: with the example itself the trace is as wide as the console.
-    """
+    """Prints a report part by part, as soon as it is known; each part once. `example`: with the example
+    itself the trace is as wide as the console."""
 
     PARTS = ("verdict", "example", "diagnosis", "end")
-    """The verdict with what it does not cover; the example with its trace, and kinds; the diagnosis, with
-    what the description may have wrong; what a search found, and what to run next."""
+    """The verdict with its limits; the example with its trace, and kinds; the diagnosis, with possible errors
+    of the description; the results of a search, and what to run next."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -97,7 +95,7 @@ class Story:
         self.hints = 0
 
     def tell(self, report: Report, until: str = "end", example: Example | None = None) -> None:
-        """Prints what is not printed so far of the parts until this one."""
+        """Prints the parts up to this one that are not printed yet."""
         for part in self.PARTS[: self.PARTS.index(until) + 1]:
             if part not in self.printed:
                 self.printed.append(part)
@@ -107,7 +105,7 @@ class Story:
         self.console.print(text, style=style, highlight=False, soft_wrap=True)
 
     def _hints(self, report: Report) -> None:
-        """Those that came since."""
+        """The hints that were added since."""
         for text in report["hints"][self.hints :]:
             self._say(f"[red]hint[/]  {escape(text)}")
         self.hints = len(report["hints"])
@@ -189,7 +187,7 @@ def fault_line(fault: Report) -> str:
 
 
 def with_example(text: str, example: Report | None) -> str:
-    """What is said of a fault, with operands that show it and no other."""
+    """A fault in words, with operands that show it and no other."""
     if example is None:
         return text
     words = []
@@ -205,13 +203,13 @@ def with_example(text: str, example: Report | None) -> str:
 
 
 def repair_line(repair: Report) -> str:
-    """What a change of the text does, in one line; where each fault is listed below it, without them."""
+    """The effect of a change of the text, in one line; without its faults, which are listed below it."""
     return str(repair["summary" if repair["faults"] else "sentence"])
 
 
 def other_hypotheses(diagnosis: Report) -> list[Report]:
-    """Hypotheses beside the first that explain most of what differs, where none explains all: of those that
-    do the diagnosis' sentence has every one, and they refute all others."""
+    """Hypotheses after the first that explain most of what differs, if none explains all. If some explain
+    all, the sentence of the diagnosis names every one, and they refute all others."""
     most, (best, *others) = ACCEPTED * diagnosis["failing"], diagnosis["hypotheses"][:4] or [None]
     return [each for each in others if each["remaining"] <= most] if best and best["remaining"] else []
 
@@ -229,7 +227,7 @@ def run_line(report: Report) -> str:
 
 
 def traffic_line(report: Report) -> str:
-    """What the handshake had to bear, in one line."""
+    """The traffic of the run, in one line."""
 
     def words(traffic: Report) -> str:
         resets = f"{traffic['resets']:,} resets in mid-flight"
@@ -254,7 +252,7 @@ def traffic_line(report: Report) -> str:
 
 
 def flags_line(report: Report) -> str:
-    """In how many of the wrong results each status flag differs, in one line."""
+    """The wrong results in which each status flag differs, in one line."""
     wrong = [f"{name} wrong in {count:,}" for name, count in report["flags"].items() if count]
     return f"{', '.join(wrong) or 'none wrong'}, of {report['wrong']:,} wrong results"
 
@@ -300,7 +298,7 @@ def _kind_table(report: Report) -> Table:
 
 
 def failing_kinds(report: Report) -> list[Report]:
-    """The stimulus kinds of which some vector fails."""
+    """The stimulus kinds with failing vectors."""
     return [row for row in report["kinds"] if row["wrong"] + row["unknown"] + row["missing"]]
 
 
@@ -349,7 +347,7 @@ def markdown(report: Report) -> str:
 
 
 def html(report: Report) -> str:
-    """The report as one HTML file that asks no other host for anything."""
+    """The report as one self-contained HTML file."""
     return _render("report.html", report)
 
 
@@ -360,7 +358,7 @@ def as_json(report: Report) -> str:
 
 def junit(report: Report) -> str:
     """JUnit XML: one test case for each stimulus kind, one for the handshake and one for each other text of
-    synthesis, which is skipped where it could not be run. What the failures are traced to stands once, in the
+    synthesis, which is skipped if it could not be run. The explanation of the failures is given once, in the
     output of the suite."""
     suite = ElementTree.Element("testsuite", name=f"mmagold.{report['dut']}")
     failures = 0
@@ -388,8 +386,8 @@ def junit(report: Report) -> str:
         elif each["failed"]:
             failures += 1
             ElementTree.SubElement(case, "failure", message=each["sentence"])
-    if told := [*report["notes"], *_story(report)]:
-        ElementTree.SubElement(suite, "system-out").text = "\n".join(told)
+    if said := [*report["notes"], *_story(report)]:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(said)
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(failures))
     suite.set("skipped", str(len(unsynthesised(report))))

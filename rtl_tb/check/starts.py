@@ -22,24 +22,26 @@ from rtl_tb.engines.job import STARTS, Job
 from rtl_tb.runs.verdict import Verdict, judge, silent
 
 MOST = 2_000
-"""Vectors of each such run that repeats what failed, or what a unit did under traffic, or of GHDL, which is
-slow: registers that matter are read soon after the start or never set at all. Those of Verilator repeat all
-that passed: a part of a unit may be reached late for the first time, and they cost less than the build."""
+"""Vectors of a run that repeats a failure, or a run under traffic, and of any run of GHDL, which is slow:
+registers that matter are read soon after the start or never set at all. Other runs of Verilator repeat all
+vectors that passed: a part of a unit may be reached late for the first time, and they cost less than the
+build."""
 SHOWN = 4
+"""Suspects that a sentence names."""
 SUSPECTS = ("UNDRIVEN", "LATCH", "PINMISSING", "CASEINCOMPLETE", "IMPLICIT")
 """Warnings of Verilator about signals without a driver, and about latches."""
 
 
 @dataclass(frozen=True)
 class Unset:
-    """What a check found out about signals that nothing drives.
+    """Findings about undriven signals.
 
     Attributes:
         wrong: failing vectors of `tried`, by start.
-        suspects: what Verilator's lint says of signals without a driver and of latches; in VHDL the signals
-            that stay 'U'; or the places.
-        of_text: whether it is bits that the text leaves open (rtl_tb/check/gate_level.py).
-        by: who reads that text, where the simulator reads another.
+        suspects: warnings of Verilator's lint about signals without a driver and latches; in VHDL the
+            signals that stay 'U'; or the places.
+        of_text: whether the text leaves these bits open (rtl_tb/check/gate_level.py).
+        by: who reads that text, if the simulator reads another.
         found_by: what names the suspects.
     """
 
@@ -80,15 +82,15 @@ class Unset:
 
 
 def compare_starts(engine: str, job: Job, verdict: Verdict, whole: Job) -> tuple[Unset | None, Job, Verdict]:
-    """Runs the vectors under every start: of a unit that fails those that failed; of one that passed the
-    first, under the traffic that it had last, and then all that passed.
+    """Runs the vectors under every start: for a unit that fails the failing ones; for one that passed the
+    first ones, under its last traffic, and then all.
 
     Args:
-        job: the last run of the check, which the verdict is of where it failed.
-        whole: the run of all vectors, which the verdict is of where the unit passed.
+        job: the last run of the check; the verdict belongs to it if the unit fails.
+        whole: the run of all vectors; the verdict belongs to it if the unit passed.
 
     Returns:
-        What depends on the start, or None; and the job and the verdict that show it: those given, or, where
+        What depends on the start, or None; and the job and the verdict that show it: the given ones or, if
         they passed, those of the first start under which the unit fails.
 
     Raises:
@@ -111,12 +113,12 @@ def compare_starts(engine: str, job: Job, verdict: Verdict, whole: Job) -> tuple
 
 
 def _runs(engine: str, job: Job, known: Mapping[str, Verdict]) -> dict[str, Verdict]:
-    """The verdicts on a job under every start; those that are `known` are not run again."""
+    """The verdicts on a job under every start; verdicts that are `known` are not run again."""
     return {start: known.get(start) or _judged(engine, replace(job, start=start)) for start in STARTS}
 
 
 def _found(job: Job, runs: Mapping[str, Verdict]) -> tuple[Unset, Job, Verdict] | None:
-    """What the runs of a job under every start show; None where all answer alike, or all pass."""
+    """The differences between the runs of a job under every start; None if all answer alike, or all pass."""
     failing = next((start for start, run in runs.items() if not run.passed), None)
     if failing is None or all(_alike(run, runs[failing], job.dut) for run in runs.values()):
         return None
@@ -141,7 +143,7 @@ def _judged(engine: str, job: Job) -> Verdict:
 
 
 def _alike(one: Verdict, other: Verdict, dut: Dut) -> bool:
-    """Whether two runs answered the same, as far as the DUT's policy tells answers apart."""
+    """Whether two runs have the same answers, as far as the DUT's policy distinguishes them."""
     mine, theirs = one.outcome, other.outcome
     if {each.kind for each in mine.failures} != {each.kind for each in theirs.failures}:
         return False
@@ -153,8 +155,8 @@ def _alike(one: Verdict, other: Verdict, dut: Dut) -> bool:
 
 def ask_source(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, Job, Verdict]:
     """Runs the first vectors of a check that passed as a translation (rtl_tb/dut/translated.py) on the
-    source: a translator leaves out delays and assertions, and may err. Returns as compare_starts: the job and
-    the verdict that were given, or those of the source where it fails.
+    source: a translator leaves out delays and assertions, and may err. Returns as compare_starts: the given
+    job and verdict, or those of the source if it fails.
 
     Raises:
         As the engine does: a translation without Verilator for its source proves nothing.

@@ -25,13 +25,13 @@ from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge
 
 POLICIES = ("try", "require", "off")
-"""What becomes of a unit that passes and cannot be run as synthesis reads it: the report says so, or there is
-no verdict; or nobody asks."""
+"""What happens if a unit passes and cannot be run as synthesis reads it: the report says so, or there is no
+verdict; or synthesis is not tried."""
 _AS_SIMULATED = "as simulated"
 _FOR = re.compile(r"\bfor\s*\([^)]*\)")
 _CLOCKED = r"\balways(?:_ff)?\s*@[^;]*?\b(?:pos|neg)edge\b"
 _CHOICE = re.compile(r"\b(?:unique0?|priority)\b|\b(?:full|parallel)_case\b")
-"""Declarations of which synthesis makes use, so that no bit need be undefined in its netlist."""
+"""Declarations that let synthesis leave no bit undefined in its netlist."""
 _DELAYS = "delays left out"
 _IGNORED = {
     _DELAYS: re.compile(
@@ -47,19 +47,20 @@ _IGNORED = {
         re.DOTALL,
     ),
 }
-"""What simulators heed and synthesis does not. A text that may have one of these is run in any case."""
+"""Constructs that simulators obey and synthesis does not. A text that may have one of these is run in any
+case."""
 
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What came of a unit as synthesis reads it.
+    """The result for a unit as synthesis reads it.
 
     Attributes:
-        by: "synthesis", or "Yosys" where it has a text of its own.
+        by: "synthesis", or "Yosys" if it has a text of its own.
         place: where the two texts first differ, "file:line".
         tried, failed: vectors.
         refused: why it was not run, or "".
-        change: what simulators heed and synthesis does not, in words.
+        change: constructs that simulators obey and synthesis does not, in words.
     """
 
     by: str
@@ -89,14 +90,14 @@ class Synthesis:
 
 
 @dataclass
-class Asked:
-    """What gate-level simulation shows of a unit.
+class SynthesisResult:
+    """The result of gate-level simulation.
 
     Attributes:
-        job, verdict: those of the first run that is wrong, or those that were given.
-        texts: what came of each text that differs, or why nobody knows.
-        unset: the undefined bits on which the result hangs, or None.
-        notes: what hangs on initial values.
+        job, verdict: those of the first run that is wrong, or the given ones.
+        texts: the result for each text that differs, or the reason why it is not known.
+        unset: the undefined bits that decide the result, or None.
+        notes: results that depend on initial values.
     """
 
     job: Job
@@ -106,10 +107,10 @@ class Asked:
     notes: list[str] = field(default_factory=list)
 
 
-def ask_synthesis(job: Job, verdict: Verdict, plain: Reading) -> Asked:
-    """Runs the vectors of a job on the netlist of each text that synthesis may read, where it may answer
-    otherwise than the simulator, which read `plain`."""
-    asked, seen = Asked(job, verdict), list[Reading]()
+def ask_synthesis(job: Job, verdict: Verdict, plain: Reading) -> SynthesisResult:
+    """Runs the vectors of a job on the netlist of each text that synthesis may read, if it may differ from
+    the one that the simulator read, `plain`."""
+    result, seen = SynthesisResult(job, verdict), list[Reading]()
     traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
     job = replace(job, traffic=traffic)
     for by, options in SYNTHESIS.items():
@@ -120,23 +121,23 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading) -> Asked:
                 continue
             seen.append(text)
             differs = _difference(by, plain, text)
-            _ask_netlist(asked, job, text, differs)
+            _ask_netlist(result, job, text, differs)
         except RtlError as error:
-            _refused(asked, job, text, differs, " ".join(str(error).split()))
-        if not asked.verdict.passed:
-            return asked
-    return asked
+            _refused(result, job, text, differs, " ".join(str(error).split()))
+        if not result.verdict.passed:
+            return result
+    return result
 
 
 @dataclass(frozen=True)
 class _Difference:
-    """What synthesis reads otherwise than a simulator.
+    """A difference between the text for synthesis and the text for the simulator.
 
     Attributes:
         by: who reads it.
         text: where its text is another, "file:line", or "".
-        place: where that is, or where something stands that a netlist does not have.
-        change: what that is, in words.
+        place: where that is, or where something is that a netlist does not have.
+        change: the difference, in words.
     """
 
     by: str
@@ -160,46 +161,46 @@ def _difference(by: str, plain: Reading, text: Reading) -> _Difference:
     return _Difference(by, at, place, "; ".join(changes))
 
 
-def _ask_netlist(asked: Asked, job: Job, text: Reading, differs: _Difference) -> None:
-    """Runs a text as gates, if that may show something."""
+def _ask_netlist(result: SynthesisResult, job: Job, text: Reading, differs: _Difference) -> None:
+    """Runs a text as gates, if that may show a difference."""
     said = declared(text.text)
     either = list(dict.fromkeys([said, other_choices(said)]))
     for each in either:
         netlist = synthesise(job, each)
         if differs.place or netlist.undefined or len(either) > 1:
-            _run_netlist(asked, netlist, text, differs)
-        if not asked.verdict.passed:
+            _run_netlist(result, netlist, text, differs)
+        if not result.verdict.passed:
             return
     if differs.text or _DELAYS in differs.change:
-        asked.texts.append(differs.came(len(job.vectors), 0))
+        result.texts.append(differs.came(len(job.vectors), 0))
     bare, initials = without_initials(said)
     if not initials:
         return
     for _, (_, run) in _runs(synthesise(job, bare).job):
         if not run.passed:
-            asked.notes.append(_of_initials(run, initials, text))
+            result.notes.append(_of_initials(run, initials, text))
             return
 
 
-def _run_netlist(asked: Asked, netlist: Netlist, text: Reading, differs: _Difference) -> None:
-    """Runs a netlist from each start of what it leaves undefined."""
+def _run_netlist(result: SynthesisResult, netlist: Netlist, text: Reading, differs: _Difference) -> None:
+    """Runs a netlist from each start of its undefined bits."""
     runs = dict(_runs(netlist.job))
     wrong = {start: _failed(run) for start, (_, run) in runs.items()}
     failing = next((start for start, count in wrong.items() if count), None)
     if failing is None:
         return
-    asked.job, asked.verdict = runs[failing]
-    count = len(asked.verdict.vectors)
+    result.job, result.verdict = runs[failing]
+    count = len(result.verdict.vectors)
     # What is wrong from every start is the fault of the text, not of bits that it leaves undefined.
     if differs.place and all(wrong.values()) and (differs.change or len(set(wrong.values())) == 1):
-        asked.texts.append(differs.came(count, wrong[failing]))
+        result.texts.append(differs.came(count, wrong[failing]))
     else:
         by = differs.by if differs.place else ""
-        asked.unset = _unset(netlist, text, {_AS_SIMULATED: 0} | wrong, count, by)
+        result.unset = _unset(netlist, text, {_AS_SIMULATED: 0} | wrong, count, by)
 
 
 def _runs(job: Job) -> Iterator[tuple[str, tuple[Job, Verdict]]]:
-    """A job and its verdict for each start of the bits that nothing sets."""
+    """A job and its verdict for each start of the undriven bits."""
     job = replace(job, program=engines.build("fast", job))
     for start in STARTS:
         mine = replace(job, start=start)
@@ -217,7 +218,7 @@ def _unset(netlist: Netlist, text: Reading, wrong: dict[str, int], tried: int, b
 
 
 def _shown(places: tuple[str, ...], text: Reading) -> tuple[str, ...]:
-    """Places with the line of code that stands there."""
+    """Places with their lines of code."""
     code = {place: line for line, place in text.lines()}
     return tuple(f"{place}: {code[place]}" if place in code else place for place in places)
 
@@ -232,9 +233,9 @@ def _of_initials(verdict: Verdict, initials: list[int], text: Reading) -> str:
     )
 
 
-def _refused(asked: Asked, job: Job, text: Reading | None, differs: _Difference, why: str) -> None:
-    """Says that a text did not run as gates; where it is another one than the simulator's, it runs as it
-    stands if it can."""
+def _refused(result: SynthesisResult, job: Job, text: Reading | None, differs: _Difference, why: str) -> None:
+    """Reports that a text did not run as gates; if it differs from the simulator's text, it is simulated
+    itself, if possible."""
     if text is None or differs.text:
         try:
             if text is None:
@@ -244,16 +245,16 @@ def _refused(asked: Asked, job: Job, text: Reading | None, differs: _Difference,
             judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
         except RtlError:
             said = differs.came(0, 0, why)
-            asked.texts += [said] if all(each.refused != why for each in asked.texts) else []
+            result.texts += [said] if all(each.refused != why for each in result.texts) else []
             return
-        asked.texts.append(differs.came(len(mine.vectors), _failed(judged)))
+        result.texts.append(differs.came(len(mine.vectors), _failed(judged)))
         if not judged.passed:
-            asked.job, asked.verdict = mine, judged
+            result.job, result.verdict = mine, judged
             return
     note = f"whether it leaves bits open is not known: {why}"
-    asked.notes += [note] if note not in asked.notes else []
+    result.notes += [note] if note not in result.notes else []
 
 
 def unknown(error: Exception) -> Synthesis:
-    """What is said where no text could be read."""
+    """The message if no text could be read."""
     return Synthesis("synthesis", "", 0, 0, " ".join(str(error).split()))

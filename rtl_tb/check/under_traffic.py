@@ -1,6 +1,6 @@
-"""Which part of the traffic a failure takes: a unit whose results are right at full throughput loses
-something, or keeps it too long, while it waits or is reset. A fault of the arithmetic may stand beside that:
-each is looked at by itself."""
+"""The part of the traffic that causes a failure: a unit whose results are right at full throughput loses
+something, or keeps it too long, while it waits or is reset. It may have a fault of the arithmetic, too: each
+of the two is examined separately."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _PARTS = {
     "backpressure": ("backpressure", "what has to stand still until a result is taken"),
     "idle": ("idle cycles", "what must not move, or be taken, in a cycle without a vector"),
 }
-"""The parts of a traffic, what they are called, and where to look when one makes results wrong."""
+"""The parts of a traffic, their names, and where to look if one makes results wrong."""
 
 
 _SOME = 500
-"""Failing vectors up to which a unit is run without traffic first: where all of these fail so, too, it is not
-the traffic that makes them wrong."""
+"""Failing vectors up to which a unit is run without traffic first: if all of these also fail then, the
+traffic is not the cause."""
 _BY_CHANCE = 20
-"""What is wrong without traffic alone is a twentieth, at most, of what is wrong with it alone: else the unit
-answers now so and now otherwise, whatever the traffic. What is wrong with it alone is more than a twentieth
-of what is wrong either way, too, or several."""
+"""Traffic is the cause if at most one vector in 20 of those that are wrong only with it is wrong only without
+it; if there are more, the answers change at random. Vectors that are wrong only with traffic are also more
+than one in 20 of all wrong ones, or several."""
 _SEVERAL = 8
-"""Vectors that are wrong with traffic alone and not without it alone: chance does that once in 256 times."""
+"""Vectors that are wrong only with traffic, and none only without it: chance does that once in 256 times."""
 
 
 @dataclass(frozen=True)
 class Calm:
-    """A unit without the traffic with which it fails.
+    """A unit without the traffic under which it fails.
 
     Attributes:
-        sentence: what of the traffic makes results wrong, and where to look.
+        sentence: the part of the traffic that makes results wrong, and where to look.
         without: the same in two words, "without backpressure".
-        verdict, job: of the run without traffic. Where it fails, the unit has a fault of its arithmetic, too,
+        verdict, job: of the run without traffic. If it fails, the unit also has a fault of its arithmetic,
             which these show by itself.
     """
 
@@ -50,8 +50,8 @@ class Calm:
     job: Job
 
     def held_to(self, verdict: Verdict) -> Verdict | None:
-        """A verdict by which right is what the unit answers without traffic: what is wrong then is the fault
-        of the traffic by itself. None where it does not answer all."""
+        """A verdict whose right results are the unit's own without traffic: wrong ones are then due to the
+        traffic alone. None if it does not answer all."""
         if self.verdict.missing.any() or self.verdict.unknown.any():
             return None
         vectors, came = verdict.vectors, self.verdict.outcome
@@ -61,11 +61,9 @@ class Calm:
 
 
 def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
-    """The same vectors without traffic, where what is wrong with it is right so, all or some, or where the
-    handshake is kept then. None where nothing is better so, or where there was no traffic.
-
-    What each part of the traffic does is a run of its own.
-    """
+    """The same vectors without traffic, if some or all wrong ones become right, or the handshake is then
+    kept. None if nothing improves, or there was no traffic. Each part of the traffic gets a run of its
+    own."""
     traffic = job.traffic.on(job.dut)
     there = [name for name in _PARTS if getattr(traffic, name)]
     if verdict.passed or not there:
@@ -108,7 +106,7 @@ def _judged(engine: str, job: Job) -> Verdict:
 
 
 def _only_with_traffic(verdict: Verdict, calm: Verdict) -> bool:
-    """Whether a run has vectors wrong that the one without traffic has right, and not by chance."""
+    """Whether a run has wrong vectors that are right without traffic, and not by chance."""
     lost = int((verdict.failed & ~calm.failed).sum())
     if not calm.failed.any():
         return lost > 0
@@ -119,11 +117,11 @@ def _only_with_traffic(verdict: Verdict, calm: Verdict) -> bool:
 
 @dataclass
 class _Part:
-    """What a part of the traffic does by itself.
+    """The effect of one part of the traffic.
 
     Attributes:
         job: with this part alone.
-        does: whether it does what all of the traffic does: makes some wrong, or breaks the handshake.
+        does: whether it has the effect of all of the traffic: it makes some wrong, or breaks the handshake.
         unknown: why that is not known.
     """
 
@@ -133,7 +131,7 @@ class _Part:
     unknown: str = ""
 
     def ask(self, calm: Verdict, wrong: bool, broken: bool) -> None:
-        """Runs it. `wrong`, `broken`: what all of the traffic does to results and to the handshake."""
+        """Runs it. `wrong`, `broken`: the effect of all of the traffic on results and on the handshake."""
         try:
             verdict = _judged(self.engine, self.job)
         except MmagoldError as error:
@@ -144,7 +142,7 @@ class _Part:
 
 
 def _blamed(parts: Mapping[str, _Part], wrong: bool, broken: bool) -> str:
-    """Which parts of the traffic do by themselves what all of it does, and where to look."""
+    """The parts of the traffic that have the whole effect by themselves, and where to look."""
     does = [name for name, part in parts.items() if part.does]
     unknown = [
         f"; what {_PARTS[name][0]} alone would do is not known: {part.unknown}"

@@ -1,5 +1,5 @@
 """What the verdict on a unit in VHDL does not cover, one sentence each: what nothing assigns, which results
-have 'U' and its like, and what the results may depend on beside the operands."""
+have 'U' and its like, and influences on the results other than the operands."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _KINDS = {
     ): "takes 'U' and 'X' for 0 without a word",
     re.compile(r"\bnow\b", re.IGNORECASE): "asks for the time of the simulation",
 }
-"""What code does, by what it says."""
+"""Influences, by the constructs of the text."""
 _SHOWN = 8
+"""Signals that a sentence names."""
 
 
 def notes(dut: Dut, verdict: Verdict) -> list[str]:
@@ -74,7 +75,7 @@ def _beyond(dut: Dut) -> Iterator[str]:
 
 
 def _architectures(dut: Dut) -> Iterator[str]:
-    """Entities of which an instance that names no architecture gets the last one."""
+    """Entities whose last architecture an instance without a named one gets."""
     assert dut.vhdl is not None
     simulator = simulators.ghdl()
     for files in (dut.sources, *dut.vhdl.libraries.values()):

@@ -15,7 +15,7 @@ from typing import Any
 from golden import yamlfile
 from golden.catalog.lookup import instruction
 from golden.errors import MmagoldError, OperandError, SpecError, nearest
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.state import CONTROLS
 from golden.vectors.word import RESULTS, Field, WordLayout
 from golden.yamlfile import Section

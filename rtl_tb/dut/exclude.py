@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, default_set

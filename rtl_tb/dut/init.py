@@ -20,7 +20,7 @@ from golden.catalog import architectures
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.modes import ModeField
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.description import PLACEHOLDER

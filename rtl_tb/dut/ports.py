@@ -18,7 +18,7 @@ from typing import Any
 
 from golden.errors import nearest
 from rtl_tb.dut import sources
-from rtl_tb.errors import ElaborationError, SimulatorMissing, SimulatorTooOld
+from rtl_tb.errors import ElaborationError, MachineError, SimulatorMissing, SimulatorTooOld
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed, first_error, no_build
 
@@ -204,7 +204,12 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
             options += ["--top-module", design.top] if design.top else []
             options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
             _elaborate(simulator, design, options, folder)
-        tree = json.loads((folder / "tree.json").read_text(encoding="utf-8"))
+        try:
+            tree = json.loads((folder / "tree.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise MachineError(
+                f"{simulator.version_text} wrote no readable list of ports: {error}"
+            ) from error
     modules = {node["origName"]: node for node in tree["modulesp"] if node["type"] == "MODULE"}
     modules.pop(headers.SHELL, None)
     # The top is at the lowest level; where several modules are nobody's child, Verilator takes them all.

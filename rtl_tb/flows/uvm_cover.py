@@ -18,7 +18,7 @@ import numpy.typing as npt
 from golden.cover.coverage import Coverage
 from golden.cover.points.classes import classify, coarse_bins, coarse_of
 from golden.cover.points.point import Coverpoint
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format, Kind
 from golden.program.modes import mode_text

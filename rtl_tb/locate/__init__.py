@@ -1,1 +1,1 @@
-"""Which change of a unit's own text makes its results right: where a fault stands, as file and line."""
+"""Fault localisation in a unit's own text: the change that makes its results right, as file and line."""

@@ -1,4 +1,4 @@
-"""The time that a search may take, shared out to its parts."""
+"""The time of a search, shared out to its parts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 
 MEMORY = 3 << 30
-"""Bytes for each program: a number that is changed may ask for a design of any size."""
+"""Bytes for each program: a changed number may ask for a design of any size."""
 
 
 class Budget(golden.budget.Budget):
-    """Seconds from now on, which end what runs for the search as well."""
+    """Seconds from now on; when they end, programs that run for the search end as well."""
 
     def aside(self) -> Budget:
-        """The same time for work of another thread, which `end` ends alone."""
+        """The same time for work in another thread, which only `end` ends."""
         other = Budget(self.seconds, self)
         other.start = self.start
         return other
@@ -35,6 +35,6 @@ class Budget(golden.budget.Budget):
             yield
 
     def look(self, part: float = ALL) -> None:
-        """Raises RtlError where the part is over."""
+        """Raises RtlError if the part is over."""
         if self.over(part):
             raise RtlError(f"its time, {self.seconds:.3g} seconds, was up (--repair gives more)")

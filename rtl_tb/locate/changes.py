@@ -1,7 +1,7 @@
-"""The changes of a unit's text that a search tries: those of kinds.py, each where it can be made.
+"""The changes of a unit's text that a search tries: each kind of kinds.py, wherever it applies.
 
 A *choice* is made while the unit runs, at its *site*: an expression that holds the change, or a place for a
-statement. One build holds all choices (rtl_tb/locate/selector.py). A *constant* has to stand before
+statement. One build holds all choices (rtl_tb/locate/selector.py). A *constant* is fixed before that
 (parameters, widths, bounds of loops), and costs a build of its own.
 """
 
@@ -50,14 +50,14 @@ class Choice:
 
 @dataclass
 class Changes:
-    """All that can be tried in a design.
+    """All changes that can be tried in a design.
 
     Attributes:
-        choices: of the kinds that are tried everywhere.
+        choices: changes of the kinds that are tried everywhere.
         constants: changes with a build of their own.
-        probes: of each root its complement: whether another value there changes the results.
+        probes: for each root its complement: whether another value there changes the results.
         texts: the sources.
-        not_read: what of them could not be looked at, as "file:line", or why.
+        not_read: what could not be read in them, as "file:line", or why.
     """
 
     sources: Sources
@@ -70,7 +70,7 @@ class Changes:
     roots: list[Any] = field(default_factory=list)
 
     def missing(self, wanted: Callable[[Place], bool]) -> list[Choice]:
-        """What may be missing at some places: a term, a statement."""
+        """Texts that may be missing at some places: a term, a statement."""
         if self.placer is None:
             return []
         found, placer = Changes(self.sources), self.placer
@@ -91,7 +91,7 @@ class Changes:
         return self.sources.line(change.place)
 
     def applied(self, chosen: Iterable[Change]) -> dict[Path, str]:
-        """The texts of the files in which changes stand, with them."""
+        """The texts of the changed files, with the changes."""
         found: dict[Path, str] = {}
         for one in sorted(chosen, key=lambda one: one.place.start, reverse=True):
             place, text = one.place, found.get(one.place.file, self.sources.texts[one.place.file])
@@ -100,7 +100,7 @@ class Changes:
 
 
 def design_of(dut: Dut) -> Design:
-    """What slang reads of a DUT."""
+    """The design of a DUT as slang reads it."""
     sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
     return Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
 
@@ -110,8 +110,8 @@ class _Ended(Exception):
 
 
 def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = DEFAULT) -> Changes:
-    """The changes of a DUT's sources; those of `not_read` that could not be looked at, or not in the time of
-    the budget, are left out.
+    """The changes of a DUT's sources. Changes in text that could not be read (`not_read`), or not within the
+    budget, are left out.
 
     Raises:
         SimulatorMissing: pyslang is not installed. ElaborationError: it cannot read the design.
@@ -140,7 +140,7 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
                 found.placer.add(change, found)
     except _Ended:
         found.not_read["the rest of the text, for want of time"] = None
-    done = True  # what is asked for later has the time of who asks
+    done = True  # a later request has the time of its caller
     return found
 
 
@@ -181,7 +181,7 @@ class _Placer:
         return found
 
     def add(self, change: Change, found: Changes) -> None:
-        """Notes a change where it can be made; not where no instance has the text."""
+        """Records a change at its site; not if no instance has the text."""
         if self._leaves(change):
             return
         if change.form:
@@ -196,6 +196,9 @@ class _Placer:
             if not change.after:
                 return None
             return Choice(change, change.place, "", root=self._root(change.place))
+        if change.kind == "missing condition":
+            after = self._one_line(change.after)
+            return Choice(change, change.place, after, root=self._root(change.place))
         path = list(self._around(change.place))
         usable = [place for place in path if place not in self.readings.mixed]
         if path and len(usable) < len(path):
@@ -218,7 +221,7 @@ class _Placer:
         return Choice(change, site, said, bits, signed, root)
 
     def _of_statement(self, change: Change) -> Choice | None:
-        """A change of what an assignment sets, as another statement in its place."""
+        """A change of an assignment's target, as another statement in its place."""
         places = self.statements.get(change.place.file, [])
         at = bisect_right(places, change.place.start, key=lambda one: one.start) - 1
         if (
@@ -246,7 +249,7 @@ class _Placer:
             one = self.above[one]
 
     def _root(self, place: Place) -> Place | None:
-        """The expression that a statement begins with, or the next one behind it."""
+        """The expression that a statement begins with, or the next one after it."""
         places, starts = self.places.get(place.file, []), self.starts.get(place.file, [])
         at = bisect_right(starts, place.start)
         near = places[at] if at < len(places) else places[-1] if places else None
@@ -255,8 +258,8 @@ class _Placer:
         return near
 
     def visits(self, node: Any) -> bool:
-        """Whether some instance has a text: a module that none has, or a branch that all leave out, is not
-        looked at."""
+        """Whether some instance has a text: a module without instances, or a branch that all leave out, is
+        skipped."""
         self.look()
         kind = node.kind.name
         if kind not in ("ModuleDeclaration", "GenerateBlock", "EqualsValueClause"):
@@ -266,7 +269,7 @@ class _Placer:
         return kind != "ModuleDeclaration" and place not in self.readings.idle
 
     def _leaves(self, change: Change) -> bool:
-        """Whether a bound is beyond its vector: what lies there reads as anything."""
+        """Whether a bound is beyond its vector: bits there may have any value."""
         if change.kind not in ("range", "constant"):
             return False
         selects = self.selects.get(change.place.file, [])
@@ -282,5 +285,5 @@ class _Placer:
         return index and any(one.isdigit() and not low <= int(one) <= high for one in said)
 
     def _one_line(self, text: str) -> str:
-        """Lines below keep their numbers."""
+        """The text in one line, so that later lines keep their numbers."""
         return " ".join(_COMMENT.sub(" ", text).split()) if "\n" in text or "//" in text else text

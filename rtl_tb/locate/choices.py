@@ -1,4 +1,4 @@
-"""The program that holds every choice of some list."""
+"""The program that holds every choice of a list."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _SAID = re.compile(r"'([A-Za-z_][\w$]*)'")
 _NAME = re.compile(r"(?<![\w$'])[A-Za-z_][\w$]*")
 
 _TOGETHER = 16
-"""Choices that are given up together where neither half of them is read: those of a function that a constant
-calls are refused one and all, and a search for each costs more than they may find."""
+"""Choices that are dropped together if neither half of them compiles: choices of a function that a constant
+calls are all refused, and a search for each costs more than they may find."""
 
 Built = tuple[list[Choice], Path]
 """Choices, number n at n - 1, and the program that holds them."""
 
 
 def room_of(policy: SearchPolicy, budget: Budget) -> int:
-    """How many choices one build has."""
+    """The number of choices in one build."""
     return int(min(max(budget.seconds * policy.choices_a_second, policy.least_choices), policy.most_choices))
 
 
@@ -49,10 +49,10 @@ def build(
     made: Sequence[Change] = (),
     part: float = 1.0,
 ) -> Built | None:
-    """The program of all choices, without those that Verilator refuses.
+    """The program of all choices, without the ones that Verilator refuses.
 
     Args:
-        made: changes that stand in it in any case.
+        made: changes that are part of it in any case.
         part: of the budget, after which the build ends.
 
     Raises:
@@ -80,8 +80,8 @@ def build(
 
 
 def _unnamed(dut: Dut, changes: Changes, listed: list[Choice], log: str) -> list[Choice]:
-    """The choices of which no error speaks: on the line of an error those that bring the names that it
-    quotes, or all there."""
+    """The choices that no error mentions: on the line of an error the ones with names that it quotes are out,
+    or all there."""
     lost: set[int] = set()
     for refused in _PLACE.finditer(log):
         file, line = dut.sources[int(refused["source"])].resolve(), int(refused["line"])
@@ -100,11 +100,11 @@ def _accepted(
     builds_within: Callable[[], AbstractContextManager[None]],
     made: Sequence[Change],
 ) -> list[Choice]:
-    """The choices with which Verilator reads the design, found by halves: where an error names no line of a
-    choice, as of what a constant calls, or Verilator itself fails, as where a choice makes the design larger
-    than the memory.
+    """The choices with which Verilator reads the design, found by bisection: for errors that name no line of
+    a choice (in a function that a constant calls), or if Verilator itself fails (a design larger than the
+    memory).
 
-    Choices that stand together in the text stay together, so that few halves hold what is refused.
+    Choices that are adjacent in the text stay together, so that few halves contain a refused one.
     """
     number = 0
 
@@ -135,5 +135,5 @@ def _lines(changes: Changes, choice: Choice) -> set[tuple[Path, int]]:
 
 
 def new_names(change: Change) -> set[str]:
-    """The names that a change brings and that do not stand in its place now."""
+    """The names that a change introduces."""
     return {*_NAME.findall(change.after)} - {*_NAME.findall(change.before)}

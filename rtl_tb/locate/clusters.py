@@ -1,5 +1,5 @@
-"""Vectors that fail for one reason are alike: some of every sort, so that a fault that shows seldom is among
-those that changes are tried on.
+"""Vectors that fail for one reason are alike: a sample has some of every sort, so that a rare fault is among
+the vectors on which changes are tried.
 
 The sorts are the class of the right result (NaN, infinity, zero, subnormal, normal) and the kind of stimulus.
 """
@@ -23,8 +23,8 @@ Places = npt.NDArray[np.int64]
 
 
 def spread(vectors: VectorSet, places: Places, most: int, rng: np.random.Generator) -> Places:
-    """At most so many of some vectors: one of each class of results in turn, of each class one of each kind
-    of stimulus in turn."""
+    """At most `most` vectors: one of each class of results in turn, of each class one of each kind of
+    stimulus in turn."""
     order = rng.permutation(places)
     for labels in (vectors.kinds, result_classes(vectors)):
         order = order[np.argsort(_turns(labels[order]), kind="stable")]
@@ -48,10 +48,10 @@ def sequences(
     found, left = np.zeros(len(vectors), np.bool_), most
     for place in order.tolist():
         behind = place + 1 < len(vectors) and not clear[place + 1]
-        those = slice(place - int(depths[place]), place + 1 + behind)
-        new = int((~found[those]).sum())
+        rows = slice(place - int(depths[place]), place + 1 + behind)
+        new = int((~found[rows]).sum())
         if new <= left:
-            found[those], left = True, left - new
+            found[rows], left = True, left - new
     if not found.any() and len(order):  # all are far from the start: the nearest, however long that takes
         nearest = int(order[np.argmin(depths[order])])
         found[nearest - int(depths[nearest]) : nearest + 1] = True
@@ -59,7 +59,7 @@ def sequences(
 
 
 def result_classes(vectors: VectorSet) -> npt.NDArray[np.int64]:
-    """The class of every right result, of a tile that of its first element, (count,)."""
+    """The class of every right result, for a tile that of its first element, (count,)."""
     fmt, codes = vectors.instruction.formats["d"], vectors.d.reshape(len(vectors), -1)[:, 0]
     values = to_float(fmt, codes)
     size = np.abs(values)
@@ -69,7 +69,7 @@ def result_classes(vectors: VectorSet) -> npt.NDArray[np.int64]:
 
 
 def _turns(labels: npt.NDArray[np.integer]) -> Places:
-    """How many before each have its label."""
+    """For each entry, the number of earlier ones with its label."""
     order = np.argsort(labels, kind="stable")
     _, first, counts = np.unique(labels[order], return_index=True, return_counts=True)
     turns = np.empty(len(labels), np.int64)
@@ -78,11 +78,11 @@ def _turns(labels: npt.NDArray[np.integer]) -> Places:
 
 
 class Samples:
-    """The vectors that changes are tried on, of the vectors of a check.
+    """The vectors of a check on which changes are tried.
 
     Attributes:
-        picked: places of them, every kind of failure among them.
-        failing_of_both: which of `both` are wrong, as the verdict has it.
+        picked: their places, with every sort of failure among them.
+        failing_of_both: which of `both` are wrong, according to the verdict.
     """
 
     def __init__(self, verdict: Verdict, compare: ComparePolicy, policy: SearchPolicy) -> None:
@@ -92,9 +92,11 @@ class Samples:
         self.picked = self._some((self._wrong_by_itself(), policy.failing), (right, policy.passing))
 
     def _wrong_by_itself(self) -> Places:
-        """The wrong vectors; of a unit that keeps its accumulator those that are wrong also by what it held
-        before: one wrong result makes those behind it wrong."""
+        """The wrong vectors, or else the unanswered ones; for a unit that keeps its accumulator the ones that
+        are wrong given its real accumulator: one wrong result makes all later ones wrong."""
         vectors, wrong = self.verdict.vectors, self.verdict.wrong
+        if not wrong.any():  # the unit stops: its results never come
+            return np.flatnonzero(self.verdict.missing)
         if not vectors.instruction.state:
             return np.flatnonzero(wrong)
         ins, actual = vectors.instruction, self.verdict.outcome.actual.reshape(vectors.d.shape)
@@ -102,32 +104,32 @@ class Samples:
         own = wrong & ~self.compare.equal(ins.formats["d"], answers, actual)
         return np.flatnonzero(own if own.any() else wrong)
 
-    def _some(self, *those: tuple[Places, int]) -> Places:
-        """At most so many of each of several groups of vectors, in order; of a unit that keeps its
-        accumulator with those before them."""
+    def _some(self, *groups: tuple[Places, int]) -> Places:
+        """A limited number of each of several groups of vectors, in order; for a unit that keeps its
+        accumulator with the vectors before them."""
         rng, vectors = np.random.default_rng(1), self.verdict.vectors
         if vectors.instruction.state:
-            rooms = [self.policy.sequence * most // sum(each for _, each in those) for _, most in those]
+            rooms = [self.policy.sequence * most // sum(each for _, each in groups) for _, most in groups]
             parts = [
                 sequences(vectors, places, most, room, rng)
-                for (places, most), room in zip(those, rooms, strict=True)
+                for (places, most), room in zip(groups, rooms, strict=True)
             ]
             return np.unique(np.concatenate(parts))
         some = []
-        for each, most in those:  # half as often as they come, half of every sort
+        for each, most in groups:  # one half at random, one half of every sort
             often = rng.choice(each, min(most // 2, len(each)), replace=False)
             seldom = spread(vectors, np.setdiff1d(each, often), most - len(often), rng)
             some += [often, seldom]
         return np.sort(np.concatenate(some))
 
     def few(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Job:
-        """Some of the vectors of a job that are wrong, of every sort; of a unit that keeps its accumulator
-        with those before them."""
+        """Some wrong vectors of a job, of every sort; for a unit that keeps its accumulator with the vectors
+        before them."""
         places = self._few(job, wrong)
         return replace(job, vectors=job.vectors[places]) if len(places) else job
 
     def both(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Job:
-        """Those, and as many that are right."""
+        """Wrong vectors, and equally many right ones."""
         places = self._few(job, wrong)
         if not job.vectors.instruction.state:
             right = spread(job.vectors, np.flatnonzero(~wrong), self.policy.first, np.random.default_rng(1))

@@ -20,17 +20,17 @@ Flags = npt.NDArray[np.bool_]
 
 
 def example_of_fault(
-    verdict: Verdict, job: Job, mended: Job, only: Flags, look: Callable[[], None]
+    verdict: Verdict, job: Job, changed: Job, only: Flags, look: Callable[[], None]
 ) -> Example | None:
     """The smallest operands found with which a unit is wrong, and with a change of its text right.
 
     Args:
-        job: of the unit, `mended` of the unit with the change.
+        job: of the unit, `changed` of the unit with the change.
         only: (count,), the vectors of the verdict that the change makes right.
-        look: raises RtlError where the time is over.
+        look: raises RtlError if the time is over.
 
     Returns:
-        None where the unit keeps its accumulator, or the first vector of `only` does not fail by itself.
+        None if the unit keeps its accumulator, or the first vector of `only` does not fail by itself.
     """
     vectors = verdict.vectors
     if vectors.instruction.state or not only.any():
@@ -38,7 +38,7 @@ def example_of_fault(
     vector, place = first_failing(replace(verdict, wrong=only), job.dut.compare)
     given = element(vectors.operands, vector, *place) if place else vectors[vector : vector + 1].operands
     operands = given if place else {name: codes[0] for name, codes in given.items()}
-    run, other = (run_of(verdict.outcome.engine, each, place) for each in (job, mended))
+    run, other = (run_of(verdict.outcome.engine, each, place) for each in (job, changed))
 
     def shows(batch: Operands) -> Flags:
         look()

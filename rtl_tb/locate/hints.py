@@ -1,7 +1,7 @@
 """Lines of a unit's text that look wrong by themselves: a width, a bound or a name that does not fit.
 
-A wrong constant often leaves a signal a bit short, or selects bits that are not there. Verilator's lint says
-so; such lines are tried first, and nothing more is concluded from them.
+A wrong constant often leaves a signal a bit short, or selects missing bits. Verilator's lint reports that;
+such lines are tried first, and nothing more is concluded from them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from rtl_tb.locate.changes import Changes
 
 _KINDS = ("WIDTH", "SELRANGE", "ASCRANGE", "UNUSED", "UNDRIVEN", "UNSIGNED", "CMPCONST", "PINCONNECTEMPTY")
 _MOST = 30
-"""Lines; where more are warned of, the unit was not written for this lint, and it says nothing."""
+"""Lines; if the lint warns of more, the unit was not written for it, and its warnings are ignored."""
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):\d+: ")
 _NAME = re.compile(r"'(?:\w+\.)*([A-Za-z_][\w$]*)'")
 _DECLARES = r"^[^/\n]*\b(?:logic|wire|reg|int|bit|localparam|parameter|input|output)\b[^;\n]*\b{}\b"
 
 
 def suspicious_lines(dut: Dut, changes: Changes) -> set[tuple[Path, int]]:
-    """File and line of what the lint warns of, and of the declarations of the signals that it names."""
+    """File and line of each lint warning, and of the declarations of the signals that it names."""
     found: set[tuple[Path, int]] = set()
     for warning in warnings_of(dut, _KINDS):
         place = _PLACE.match(warning)

@@ -1,13 +1,13 @@
-"""The kinds of one-line change of a SystemVerilog text: what mutation testing calls its operators.
+"""The kinds of one-line change of a SystemVerilog text: the operators of mutation testing.
 
     for change in changes_of(tree.root, sources):
         change.kind, change.place, change.after
 
 One set serves both directions: rtl_tb/qualify/mutator.py draws faults from it, and the search for a fault
 (rtl_tb/locate/search.py) tries it on a text that is wrong. So it is closed under inversion: what one kind
-takes away another one, or the same, puts back. A kind is a function that yields texts for one node of the
-syntax; it knows the names that are declared around the node (rtl_tb/locate/scopes.py) and, where the design
-was elaborated, the bits of expressions (`Types`). What needs those (`_Walk`) adds what is missing, a term
+removes another one, or the same, restores. A kind is a function that yields texts for one node of the
+syntax; it knows the names that are declared around the node (rtl_tb/locate/scopes.py) and, if the design
+was elaborated, the bits of expressions (`Types`). Kinds that need these (`_Walk`) add what is missing, a term
 or a statement: the inverse of a dropped one.
 """
 
@@ -24,9 +24,9 @@ from rtl_tb.locate.scopes import CONTROL, Scope
 from rtl_tb.locate.sources import Place, Sources
 
 TERM = "\0"
-"""Where the pattern of a change has the term that distinguishes it from others of its pattern."""
+"""The place of the distinguishing term in the pattern of a change."""
 STATEMENT, ELSE, ASSIGN = "statement", "else", "assign"
-"""Forms of a text that is added: a statement of a procedure, a branch, a continuous assignment."""
+"""Forms of an added text: a statement of a procedure, a branch, a continuous assignment."""
 _ROWS = (
     ("<", "<=", ">", ">=", "==", "!="),
     ("+", "-", "*"),
@@ -40,10 +40,10 @@ _ROWS = (
     ("+=", "-="),
     ("&=", "|=", "^="),
 )
-"""Operators of two operands, any of which may stand for another of its row."""
+"""Operators of two operands; any of a row may replace another."""
 _BITWISE = ("&", "|", "^")
 _EXTENDING = ("BinaryExpressionSyntax", "ConditionalExpressionSyntax", "ParenthesizedExpressionSyntax")
-"""Where an operand may be made wider, by its sign or by zeros."""
+"""Expressions in which an operand may be widened, by its sign or by zeros."""
 _REDUCTIONS = ("&", "|", "^", "~&", "~|", "~^")
 _INVERSIONS = ("!", "~", "-")
 _DROPPED = ("+", "-", "|", "&", "^", "||", "&&")
@@ -52,11 +52,15 @@ _LITERAL = re.compile(r"(\d*)\s*'([sS]?)([bdohBDOH])\s*([0-9a-fA-F_]+)")
 _RADIX = {"b": 2, "o": 8, "d": 10, "h": 16}
 _DIGITS = "0123456789abcdef"
 _WORD = 64
-"""Bits of a written number of which each may be wrong: a word of a NaN, an infinity, a mask."""
+"""Longest literal, in bits, of which each bit may be wrong: a word of a NaN, an infinity, a mask."""
+_SIGN_COUNTS = ("*", "/", "%", "<", "<=", ">", ">=")
+"""Operators whose result depends on whether both operands have a sign, at any width."""
+_SIGNED = re.compile(r"\$signed\s*\(((?:[^()]|\([^()]*\))*)\)")
+_LABELLED = re.compile(r"begin\s*:")
 _SHORT = 60
-"""Characters of an operand that is inverted."""
+"""Longest operand that is inverted, in characters."""
 _LONGEST = 400
-"""Characters of a text that a change may bring: a statement with its value."""
+"""Longest text that a change may insert, in characters: a statement with its value."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Change:
 
     @property
     def written(self) -> str:
-        """What is written at the place."""
+        """The text at the place with the change."""
         if self.form == ELSE:
             return f" else {self.after}"
         return f" {self.after} " if self.form else self.after
@@ -133,7 +137,7 @@ class At:
 
     @property
     def bits(self) -> int:
-        """The bits of an expression, as the one around takes it; 0: not known."""
+        """The bits of an expression in its context; 0: not known."""
         node = self.node
         while type(node).__name__ == "ParenthesizedExpressionSyntax":
             node = node.expression
@@ -155,7 +159,7 @@ class At:
 
     @property
     def in_type(self) -> bool:
-        """Whether it stands in the bits of a declaration, which are a place of their own."""
+        """Whether it is part of the bits of a declaration, which are a place of their own."""
         return any(each.kind.name == "VariableDimension" for each in self.above)
 
     @property
@@ -175,9 +179,9 @@ Kind = Callable[[At], Iterator[Draft]]
 KINDS: dict[str, list[tuple[tuple[str, ...], Kind]]] = {}
 """By name of a kind the types of syntax, or their kinds, that it looks at, and what it yields there."""
 WIDE = ("range", "sign", "cast", "width")
-"""Kinds that change how wide an expression is, or whether it has a sign."""
+"""Kinds that change the width of an expression, or whether it has a sign."""
 _OPERANDS = ("term", "negation", "condition", "cast")
-"""Kinds that bring an expression, which an operator beside it must not take apart."""
+"""Kinds that insert an expression, which an adjacent operator must not take apart."""
 
 
 def _kind(name: str, *nodes: str) -> Callable[[Kind], Kind]:
@@ -193,7 +197,7 @@ def _kind(name: str, *nodes: str) -> Callable[[Kind], Kind]:
 
 @_kind("name", "IdentifierNameSyntax", "IdentifierSelectNameSyntax")
 def _names(at: At) -> Iterator[Draft]:
-    """Another name of the same declared type; a target that is another one, too."""
+    """Another name of the same declared type; for a target another target, too."""
     token = at.node.identifier
     name, parent = token.valueText, at.above[-1] if at.above else None
     if at.in_type or not (at.is_value or at.is_target) or CONTROL.search(name):
@@ -209,7 +213,7 @@ def _names(at: At) -> Iterator[Draft]:
 
 @_kind("constant", "IntegerLiteralExpression", "IntegerVectorExpressionSyntax")
 def _numbers(at: At) -> Iterator[Draft]:
-    """The numbers beside one, and those that differ in one bit."""
+    """The neighbours of a number, and the numbers that differ from it in one bit."""
     counts = at.above and type(at.above[-1]).__name__ == "MultipleConcatenationExpressionSyntax"
     for other in numbers(at.text()):
         if not counts or other.strip("0"):  # no replication is empty
@@ -230,8 +234,8 @@ def _parameters(at: At) -> Iterator[Draft]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Numbers near a literal, written as it is: one more, one less, and with one other bit; each has the
-    literal among its own."""
+    """Numbers near a literal, in its notation: one more, one less, and with one other bit. The relation is
+    symmetric."""
     if text.replace("_", "").isdigit():
         value = int(text.replace("_", ""))
         others = (value ^ (1 << bit) for bit in range(value.bit_length() + 1))
@@ -303,7 +307,7 @@ def _negated(at: At) -> Iterator[Draft]:
 
 @_kind("negation", "IntegerLiteralExpression")
 def _negative(at: At) -> Iterator[Draft]:
-    """A number that lost its sign."""
+    """A number whose sign was lost."""
     operand = at.above and type(at.above[-1]).__name__ in (
         "BinaryExpressionSyntax",
         "ConditionalExpressionSyntax",
@@ -314,7 +318,7 @@ def _negative(at: At) -> Iterator[Draft]:
 
 @_kind("condition", "ConditionalStatementSyntax", "ConditionalExpressionSyntax")
 def _conditions(at: At) -> Iterator[Draft]:
-    """A condition that is negated, or always or never holds."""
+    """A condition that is negated, always true or always false."""
     text = at.text(at.node.predicate)
     if not CONTROL.search(text):
         yield from ((at.node.predicate, other) for other in (f"!({text})", "1'b1", "1'b0") if other != text)
@@ -348,6 +352,11 @@ def _ranges(at: At) -> Iterator[Draft]:
         yield at.node, f"{left}{sign}{down}"
         if sign == ":":
             yield at.node, f"{up}{sign}{down}"
+    if sign == ":" and left.strip().isdigit() and right.strip().isdigit():  # the next element of a packed row
+        high, low = int(left), int(right)
+        for by in (high - low + 1, low - high - 1):
+            if abs(by) > 1 and low + by >= 0:
+                yield at.node, f"{high + by}:{low + by}"
 
 
 @_kind("width", "RangeDimensionSpecifierSyntax")
@@ -378,13 +387,30 @@ def _sign_lost(at: At) -> Iterator[Draft]:
 
 @_kind("sign", "IdentifierNameSyntax", "IdentifierSelectNameSyntax", "ConcatenationExpressionSyntax")
 def _sign_missing(at: At) -> Iterator[Draft]:
-    """An operand that counts with its sign."""
+    """An operand taken with its sign."""
     parent = at.above[-1] if at.above else None
     operator = getattr(getattr(parent, "operatorToken", None), "rawText", "")
     if parent is None or type(parent).__name__ not in _EXTENDING or operator in (*_BITWISE, "&&", "||"):
         return
-    if at.is_value and not _is_index(at) and not at.scope.is_bit(at.text()):
+    bit = (
+        at.scope.is_bit(at.text()) and operator not in _SIGN_COUNTS
+    )  # it may be an element of a packed array
+    if at.is_value and not _is_index(at) and not bit:
         yield at.node, f"$signed({at.text()})"
+
+
+@_kind("sign", "BinaryExpressionSyntax")
+def _both_signs(at: At) -> Iterator[Draft]:
+    """Both operands of a product or a comparison with their signs, or without: one alone has no effect."""
+    operator = at.node.operatorToken.rawText
+    if operator not in _SIGN_COUNTS or _is_assignment(at.node):
+        return
+    left, right = at.text(at.node.left).strip(), at.text(at.node.right).strip()
+    both = [_SIGNED.fullmatch(each) for each in (left, right)]
+    if both[0] and both[1]:
+        yield at.node, f"({both[0][1]}) {operator} ({both[1][1]})"
+    elif not any(both):
+        yield at.node, f"$signed({left}) {operator} $signed({right})"
 
 
 @_kind("sign", "ImplicitTypeSyntax", "IntegerTypeSyntax")
@@ -399,7 +425,7 @@ def _declared_sign(at: At) -> Iterator[Draft]:
 
 @_kind("cast", "CastExpressionSyntax")
 def _casts(at: At) -> Iterator[Draft]:
-    """A size that is lost, or one more or less."""
+    """A cast that is missing, or one bit more or less."""
     yield at.node, at.text(at.node.right)
     if not at.node.left.kind.name.endswith("Type"):
         size = at.text(at.node.left)
@@ -408,7 +434,7 @@ def _casts(at: At) -> Iterator[Draft]:
 
 @_kind("cast", "ParenthesizedExpressionSyntax")
 def _cast_missing(at: At) -> Iterator[Draft]:
-    """A size that other expressions of the module are cast to."""
+    """A cast to a size that other expressions of the module are cast to."""
     if at.is_value and not (at.above and "Cast" in type(at.above[-1]).__name__):
         yield from ((at.node, f"{size}'{at.text()}") for size in at.scope.casts)
 
@@ -433,7 +459,7 @@ def _statement_lost(at: At) -> Iterator[Draft]:
 
 
 def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tuple[str, str]]:
-    """An operand more, as a pattern and the operand: a bit of what can be read there, or a word."""
+    """One more operand, as a pattern and the operand: a bit that can be read there, or a word."""
     text = at.text()
 
     def pattern(sign: str) -> str:
@@ -442,7 +468,8 @@ def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tupl
 
     if bits == 1:
         literal = text in ("1'b0", "1'b1")
-        near = [*at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
+        zeros = [f"({name} == 0)" for name in at.scope.vectors_in(text)]
+        near = [*zeros, *at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
         for term in dict.fromkeys([*(at.scope.every_bit_near(place) if literal else ()), *near]):
             if literal:
                 yield from ((TERM, term), (TERM, f"!{term}"))
@@ -501,6 +528,18 @@ def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]
             yield from ((place, form, text) for text in scope.statements(target, sign))
 
 
+def _missing_conditions(at: At, scope: Scope) -> Iterator[str]:
+    """A branch of a register that has lost its condition, such as an enable."""
+    node, text, branch = at.node, at.text(), at.above[-1].kind.name if at.above else ""
+    place, procedure = at.sources.place(node), at.procedure
+    inside = branch in ("ElseClause", "ConditionalStatement", "TimingControlStatement")
+    if not inside or place is None or procedure is None or not scope.is_clocked(procedure):
+        return
+    if node.kind.name in ("ExpressionStatement", "SequentialBlockStatement") and not _LABELLED.match(text):
+        for bit in scope.bits_near(place, at.names):
+            yield from (f"begin if ({condition}) {text} end" for condition in (bit, f"!{bit}"))
+
+
 # All of a text ----------------------------------------------------------------------------------------------
 
 
@@ -528,8 +567,8 @@ def missing_in(
     visits: Callable[[Any], bool],
     wanted: Callable[[Place], bool],
 ) -> list[Change]:
-    """The changes of a syntax tree that add what is missing at some places: there are twenty for each of the
-    others. Arguments as of changes_of."""
+    """The changes of a syntax tree that add a missing text at some places: there are twenty for each other
+    change. Arguments as of changes_of."""
     return list(_Walk(sources, types, names, visits, wanted).all(root))
 
 
@@ -600,6 +639,8 @@ class _Walk:
             for pattern, term in _missing_terms(at, place, bits, root) if operand else ():
                 more = {"pattern": pattern, "term": term} if term else {}
                 self._note("missing term", place, pattern.replace(TERM, term), wide=bits > 1, **more)
+        for text in _missing_conditions(at, at.scope):
+            self._note("missing condition", place, text)
         for where, form, text in _missing_statements(at, at.scope):
             self._note("missing statement", where, text, form=form)
 
@@ -609,13 +650,13 @@ def _is_assignment(node: Any) -> bool:
 
 
 def _is_member(node: Any, name: Any) -> bool:
-    """Whether a name stands behind the dot of another one."""
+    """Whether a name follows the dot of another one."""
     behind = name.right.sourceRange.start.offset == node.sourceRange.start.offset
     return bool(behind and name.separator.rawText == ".")
 
 
 def _is_step(node: Any, loop: Any) -> bool:
-    """Whether it is what a loop does after each turn: changed, the loop would never end."""
+    """Whether it is the step of a loop: with a change the loop might never end."""
     kind = type(loop).__name__
     if kind not in ("ForLoopStatementSyntax", "LoopGenerateSyntax"):
         return False
@@ -625,7 +666,7 @@ def _is_step(node: Any, loop: Any) -> bool:
 
 
 def _is_index(at: At) -> bool:
-    """Whether it is the whole of an index, a bound or a size."""
+    """Whether it is a whole index, bound or size."""
     parent = type(at.above[-1]).__name__ if at.above else ""
     return parent in (
         "BitSelectSyntax",
@@ -636,7 +677,7 @@ def _is_index(at: At) -> bool:
 
 
 def _grouped(text: str) -> str:
-    """A text in parentheses, where it needs them as an operand."""
+    """A text in parentheses, if it needs them as an operand."""
     depth, inside = 0, text.startswith("(")
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -645,6 +686,6 @@ def _grouped(text: str) -> str:
 
 
 def _binds(text: str, place: Place) -> bool:
-    """Whether an operator stands beside a place, which might take a part of what comes there."""
+    """Whether an operator is adjacent to a place, so that it might take a part of an inserted text."""
     before, behind = text[: place.start].rstrip()[-1:], text[place.end :].lstrip()[:1]
     return (before in "!~+-*&|^<>=?:" and before != "") or (behind in "+-*&|^<>=?" and behind != "")

@@ -1,4 +1,4 @@
-"""How a search for the fault in a text spends its time: every number, with its unit and why."""
+"""The budget of a search for the fault in a text: every number, with its unit and reason."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ class SearchPolicy:
     """Counts, shares of the budget and seconds.
 
     Attributes:
-        names: names that may stand for one: a module's registers of one width are rarely more.
+        names: names that may replace one: a module's registers of one width are rarely more.
         first: failing vectors on which every change is tried: fourteen leave few chance repairs and cost a
             millisecond.
-        failing, passing: vectors on which a change counts that is right on the first ones.
+        failing, passing: vectors on which a change is counted if it is right on the first ones.
         sequence, first_sequence: vectors of a unit that keeps its accumulator, with those before them.
         at_once: changes that one process tries: starting it costs as much as ten runs.
-        one_run: seconds after which a run is given up: a change that makes the unit hang is none.
+        one_run: seconds after which a run is given up: a change that makes the unit hang is no repair.
         one_build: seconds for a constant, which may make a design of any size.
         choices_a_second, least_choices, most_choices: probes of one build, and texts that may be missing, for
             each second of the budget: a thousand take about four seconds to compile on two busy processors.
-        likely: choices of the first build, where the places have an order, and of either half of the next
-            ones: such a build takes two to three seconds, and what one does not hold is in the next.
+        likely: choices of the first build, if the places are ranked, and of either half of the next ones:
+            such a build takes two to three seconds, and choices that do not fit are in the next.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
-        probing: share of the budget that the order of the places may take.
-        searching: share at which the trials of single changes end; `pairs` those of a second one, the rest
-            is for the confirmation.
-        rivals: share until which less likely places are tried where a change makes everything right: half of
+        probing: share of the budget that ranking the places may take.
+        searching: share at which the trials of single changes end; `pairs`: the share for a second change;
+            the rest is for the confirmation.
+        rivals: share until which less likely places are tried once a change makes everything right: half of
             the trials' time, so that the other half is left to confirm what was found.
         confirmed: changes that are built and run on all vectors.
-        shown: of several that are equally consistent.
-        chance: what makes fewer than this part of the wrong vectors right may do so by chance.
-        make_up: vectors that a change has to make right for each that it makes wrong.
-        counted: changes of those that one process tries that make a part of the first vectors right, of which
-            it is counted how many.
-        firsts: changes that make a part right, beside each of which all others are tried.
+        shown: equally consistent changes in the report.
+        chance: a change that repairs a smaller part of the wrong vectors may do so by chance.
+        make_up: vectors that a change has to repair for each that it breaks.
+        counted: of the changes in one process that repair a part of the first vectors, how many are counted
+            on all.
+        firsts: changes that repair a part, with each of which all others are tried.
     """
 
     names: int = 24

@@ -25,15 +25,16 @@ class Readings:
 
     Attributes:
         types: for the kinds of change, see rtl_tb/locate/kinds.py.
-        read: expressions that are evaluated while the unit runs, with the bits and the sign of what stands
-            there; (0, False) of what is no number, such as a value of an enumeration.
-        roots: those of them that are a whole value or condition.
-        mixed: those that have other bits in another instance: one text cannot hold them as a choice.
-        calling: those that call a function of the design.
+        read: expressions that are evaluated while the unit runs, with the bits and the sign of the value; (0,
+            False) if that is no number, such as a value of an enumeration.
+        roots: the ones of them that are a whole value or condition.
+        mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
+        calling: the ones that call a function of the design.
         bounds: of a select by its place the lowest and the highest index.
-        used, idle: modules, branches and values that some instance has, and such as one leaves out.
+        used, idle: modules, branches and values that some instance has, and the ones that an instance leaves
+            out.
         statements: assignments of procedures.
-        not_read: what could not be looked at, as "file:line", or why.
+        not_read: what could not be read, as "file:line", or the reason.
     """
 
     types: Types = field(default_factory=Types)
@@ -49,7 +50,7 @@ class Readings:
 
 
 def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[], None]) -> Readings:
-    """Looks at a design below its top; `look` is called at each node and may raise."""
+    """Reads a design below its top; `look` is called at each node and may raise."""
     walk = _Walk(sources, look)
     for package in compilation.getPackages():
         package.visit(walk.declared)
@@ -64,16 +65,16 @@ class _Walk:
         self.ast = importlib.import_module("pyslang.ast")
         self.sources, self.look, self.found = sources, look, Readings()
         self.bodies: set[Any] = set()
-        """Modules that were looked at, each with its parameters."""
+        """Modules that were read, each with its parameters."""
         self.root: Place | None = None
         self.scope = self.scopes = 0
-        """The number of the instance, or of the turn of a loop, of all that were looked at."""
+        """The number of the instance, or of the iteration of a loop."""
         self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
 
     # Declarations
 
     def declared(self, node: Any) -> Any:
-        """Notes what kind of value a name has."""
+        """Records the kind of value of a name."""
         self.look()
         ast = self.ast
         if isinstance(node, (ast.Expression, ast.Statement)) and not hasattr(node, "body"):
@@ -106,8 +107,8 @@ class _Walk:
     # What is read
 
     def visit(self, node: Any) -> Any:
-        """One node; whether the walk goes on below it. A text with a meaning that nobody foresaw is left
-        out, and the rest is looked at."""
+        """One node; whether the walk continues below it. A text with an unforeseen meaning is skipped, and
+        the rest is read."""
         self.look()
         try:
             return self._visit(node)
@@ -169,7 +170,7 @@ class _Walk:
         return ast.VisitAction.Skip
 
     def _within(self, node: Any) -> None:
-        """An instance or a turn of a loop: what is as wide as a parameter says may be so there alone."""
+        """An instance or an iteration of a loop: a width that a parameter sets may hold only there."""
         outer, self.scopes = self.scope, self.scopes + 1
         self.scope = self.scopes
         for each in node:
@@ -177,7 +178,7 @@ class _Walk:
         self.scope = outer
 
     def _again(self, body: Any) -> bool:
-        """Whether an instance is as one that was looked at."""
+        """Whether an instance equals one that was read."""
         key = (
             body.definition.name,
             tuple((each.name, self._value(each), each.isOverridden) for each in body.parameters),
@@ -187,7 +188,7 @@ class _Walk:
         return again
 
     def _value(self, parameter: Any) -> str:
-        """The value of a parameter, or its type: what it is and how many bits it has."""
+        """The value of a parameter, or its type: its kind and number of bits."""
         if not isinstance(parameter, self.ast.TypeParameterSymbol):
             return str(parameter.value)
         kind = parameter.targetType.type
@@ -241,7 +242,7 @@ class _Walk:
             self.found.bounds[place] = ends[0], ends[1]
 
     def _note(self, node: Any) -> None:
-        """What stands at a place: the first look at one is at the widest expression there."""
+        """Records the expression at a place: the first one read at a place is the widest."""
         compound = node.kind.name == "BinaryOp" and node.left.kind.name == "LValueReference"
         place = self.sources.place(node)
         if place is not None and node.kind.name == "Call" and not node.isSystemCall:
@@ -263,17 +264,17 @@ class _Walk:
 
 
 def _bare(node: Any) -> Any:
-    """An expression without the conversions around it that no text says."""
+    """An expression without implicit conversions."""
     while node.kind.name == "Conversion" and node.isImplicit:
         node = node.operand
     return node
 
 
 def _is_number(kind: Any) -> bool:
-    """Whether arithmetic may be done with values of a type: bits, but no enumeration and no structure."""
+    """Whether a type allows arithmetic: bits, but no enumeration and no structure."""
     return bool(kind.isIntegral and not kind.isEnum and not kind.isStruct and not kind.isPackedUnion)
 
 
 def _like(kind: Any) -> str:
-    """The same of types whose values may stand for each other."""
+    """The same for types whose values may replace each other."""
     return f"{kind.bitWidth} {kind.isSigned}" if _is_number(kind) else str(kind)

@@ -1,5 +1,5 @@
-"""What explains the vectors that a change of the text leaves wrong: the unit with the change has one fault
-less, and a hypothesis about the arithmetic may name what is left."""
+"""Explanations of the vectors that a change of the text leaves wrong: the changed unit has one fault less,
+and a hypothesis about the arithmetic may name the remaining one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PARTS = 2
 """Faults that may explain what is left: more of them explain much by chance."""
 
 
-def rest_of(verdict: Verdict, mended: Job, asked: Job, look: Callable[[], None]) -> tuple[Rest, ...]:
-    """The faults that a unit has beside the one that a change mends; nothing where no hypothesis explains
+def rest_of(verdict: Verdict, changed: Job, original: Job, look: Callable[[], None]) -> tuple[Rest, ...]:
+    """The faults of a unit in addition to the one that a change repairs; nothing if no hypothesis explains
     every result.
 
     Args:
-        verdict: of the unit with the change, `mended`; `asked` is the unit without it.
-        look: raises RtlError where the time is over.
+        verdict: of the unit with the change, `changed`; `original` is the unit without it.
+        look: raises RtlError if the time is over.
 
     Raises:
         RtlError: as `look` does.
@@ -37,11 +37,11 @@ def rest_of(verdict: Verdict, mended: Job, asked: Job, look: Callable[[], None])
     look()
     if verdict.missing.any() or verdict.unknown.any() or any(verdict.wrong_flags.values()):
         return ()
-    found = explain_results(verdict, mended, looking)
+    found = explain_results(verdict, changed, looking)
     if found is None or not found.explains or len(found.every_fault) > _PARTS:
         return ()
     only = len(found.every_fault) == 1
-    example = _example(verdict, mended, asked, looking) if only else None
+    example = _example(verdict, changed, original, looking) if only else None
     return tuple(Rest(_named(found, fault.text), fault.explains, example) for _, fault in found.every_fault)
 
 
@@ -49,15 +49,15 @@ def _named(found: Diagnosis, text: str) -> str:
     return f"the unit is {text}" if found.hypotheses[0].known else text
 
 
-def _example(verdict: Verdict, mended: Job, asked: Job, looking: Progress) -> Example | None:
-    """The smallest operands with which the unit with the change is wrong; None where the unit without it
-    answers something else."""
-    if mended.dut.instruction.state:
+def _example(verdict: Verdict, changed: Job, original: Job, looking: Progress) -> Example | None:
+    """The smallest operands with which the changed unit is wrong; None if the original unit has another
+    answer there."""
+    if changed.dut.instruction.state:
         return None
     try:
         engine = verdict.outcome.engine
-        example = smallest(verdict, engine, mended, looking)
-        run = run_of(engine, replace(asked, program=None, waves=None), example.place)
+        example = smallest(verdict, engine, changed, looking)
+        run = run_of(engine, replace(original, program=None, waves=None), example.place)
         return example if example.alone and run.alone(example.operands)[0] == example.came else None
     except MmagoldError:
         return None

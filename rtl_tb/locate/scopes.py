@@ -13,6 +13,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,13 @@ from rtl_tb.locate.sources import Place, Sources
 CONTROL = re.compile(r"clk|clock|rst|reset|\bck\b", re.IGNORECASE)
 """Names of clocks and resets, which are no data."""
 _COMPARED = 96
-"""Names that are compared with one by difflib, which takes 20 microseconds for each, and 200 where they are
-long."""
+"""Names that are compared with one by difflib, which takes 20 microseconds for each, and 200 for long
+ones."""
 _NEAR = 8
-"""Names on either side of one in a large scope, of which more are not looked at: generated modules have
-thousands."""
+"""Names on either side of one in a large scope that are compared; generated modules have thousands."""
 _VALUES, _SIBLINGS, _SIMILAR = 8, 3, 0.5
-"""Statements that are tried for one target; targets whose statements are their pattern, and how similar the
-names are at least, from 0 to 1."""
+"""Statements that are tried for one target; targets whose statements are their pattern; and the least
+similarity of the names, from 0 to 1."""
 _WIDEST = 64
 """Bits of a vector of which each may have been a condition."""
 _CASTS = 3
@@ -37,7 +37,7 @@ _NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"(?<![\w$'.])[A-Za-z_][\w$]*")
 _RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
 _BIT = re.compile(r"([A-Za-z_][\w$]*)\[(\w+)\]")
 NUMBER = "number"
-"""What kind of value a parameter or a genvar has."""
+"""The kind of value of a parameter or a genvar."""
 _DECLARING = ("DataDeclarationSyntax", "NetDeclarationSyntax", "PortDeclarationSyntax", "FunctionPortSyntax")
 _SCOPES = (
     *("ModuleDeclarationSyntax", "FunctionDeclarationSyntax", "GenerateBlockSyntax", "BlockStatementSyntax"),
@@ -46,7 +46,7 @@ _SCOPES = (
 
 
 def name_parts(one: str, two: str) -> tuple[str, str]:
-    """What is left of two names without what they begin and end with alike."""
+    """The middle parts of two names, without their common beginning and end."""
     start = 0
     while start < min(len(one), len(two)) and one[start] == two[start]:
         start += 1
@@ -57,7 +57,7 @@ def name_parts(one: str, two: str) -> tuple[str, str]:
 
 
 class Names:
-    """Names in the order of their declaration, which may stand for each other."""
+    """Names in the order of their declaration that may replace each other."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = list(dict.fromkeys(names))
@@ -70,10 +70,10 @@ class Names:
                 self._shapes.setdefault(_NUMBER.sub("0", name), []).append(at)
 
     def alike(self, word: str, most: int, least: float = 0.0) -> list[str]:
-        """At most `most` names, the most similar ones first; the word itself is none.
+        """At most `most` names, the most similar ones first, without the word itself.
 
         Args:
-            least: how similar at least, from 0 to 1.
+            least: the least similarity, from 0 to 1.
         """
         if self.large:
             ranked = sorted((_unlike(word, name), at) for at, name in self._few(word) if name != word)
@@ -82,8 +82,8 @@ class Names:
         return difflib.get_close_matches(word, names, most, least) if names else []
 
     def _few(self, word: str) -> Iterator[tuple[int, str]]:
-        """The names to compare with a word, and their numbers: those declared beside it, and those written
-        as it but for their numbers."""
+        """The names to compare with a word, and their numbers: names declared with it, and names that differ
+        only in their numbers."""
         at = self._at.get(word)
         places = set[int]() if at is None else set(_around(len(self.names), at))
         same = self._shapes.get(_NUMBER.sub("0", word), [])
@@ -92,7 +92,7 @@ class Names:
 
 
 def _unlike(one: str, two: str) -> float:
-    """The share of two names that is left without what they begin and end with alike."""
+    """The share of two names that is left without their common beginning and end."""
     return sum(map(len, name_parts(one, two))) / max(len(one) + len(two), 1)
 
 
@@ -104,8 +104,8 @@ class Scope:
     """The names that are declared in a module, a function, a generate or a block, and around it.
 
     Attributes:
-        own: what kind of value each has that is declared here; equal ones may stand for each other.
-        module: what stands in the module around it; None outside of all.
+        own: the kind of value of each name declared here; names of equal kinds may replace each other.
+        module: the module around it; None outside of all.
     """
 
     def __init__(self, parent: Scope | None, own: dict[str, str], module: Module | None) -> None:
@@ -117,7 +117,7 @@ class Scope:
 
     @classmethod
     def of_packages(cls, root: Any, sources: Sources, declared: Mapping[tuple[Path, int], str]) -> Scope:
-        """The outermost scope of a text, which knows the names of packages that are imported in it."""
+        """The outermost scope of a text, with the packages that are imported in it."""
         found = cls(None, {}, None)
         found.sources, found.declared = sources, declared
         for node in _every(root, "ModuleDeclarationSyntax"):
@@ -126,7 +126,7 @@ class Scope:
         return found
 
     def within(self, node: Any) -> Scope:
-        """The scope below a node: a new one where the node declares names of its own."""
+        """The scope below a node: a new one if the node declares names of its own."""
         kind = type(node).__name__
         if kind == "PackageImportItemSyntax" and node.item.rawText == "*":
             self.own.update(self.packages.get(node.package.valueText, {}))
@@ -137,7 +137,7 @@ class Scope:
         return Scope(self, self._names_in(node), module)
 
     def key(self, name: str) -> str | None:
-        """What kind of value a name has here; None: it is not declared."""
+        """The kind of value of a name here; None: it is not declared."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.own:
@@ -147,7 +147,7 @@ class Scope:
 
     @cached_property
     def visible(self) -> dict[str, str]:
-        """Every name that can be read here, those of the nearest scope first."""
+        """Every name that can be read here, starting with the nearest scope."""
         return {
             **self.own,
             **(
@@ -158,7 +158,7 @@ class Scope:
         }
 
     def alike(self, name: str, most: int) -> list[str]:
-        """The names that may stand for one: of its kind of value, those with the most similar names first."""
+        """The names that may replace one: of its kind of value, the most similar names first."""
         if (name, most) not in self._alike:
             key = self.key(name)
             same = (
@@ -183,33 +183,44 @@ class Scope:
             else bool(re.fullmatch(r"\d+ \w+", key)) and not key.startswith("1 ")
         )
 
+    def vectors_in(self, text: str) -> list[str]:
+        """The names of several bits in a text."""
+        keys = {name: self.key(name) or "" for name in _WORD.findall(text)}
+        return [name for name, key in keys.items() if re.fullmatch(r"\d+ \w+", key) and key[:2] != "1 "]
+
     @property
     def casts(self) -> list[str]:
         """Sizes of the casts of the module."""
         return [] if self.module is None else self.module.casts
 
     def bits_near(self, place: Place, most: int) -> list[str]:
-        """The bits that can be read at a place, those that stand nearest in the text first."""
+        """The bits that can be read at a place: first the ones that the module never reads, since a fault may
+        have taken their only use, then the nearest in the text."""
         if self.module is None:
             return []
         near = self.module.bits.get(place.file, [])
         ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
         texts = dict.fromkeys(text for _, text in ranked)
-        found = [text for text in texts if self.is_bit(text) and not CONTROL.search(text)][:most]
-        beside = [
+        unread = [name for name, key in self.visible.items() if key.startswith("1 ") and name not in texts]
+        readable = (text for text in (*unread, *texts) if self.is_bit(text) and not CONTROL.search(text))
+        found = list(islice(readable, most))
+        neighbours = [
             f"{part[1]}[{int(part[2]) + by}]"
             for text in found[:4]
             if (part := _BIT.fullmatch(text)) and part[2].isdigit()
             for by in (1, -1)
         ]
         width = {
-            name: int((self.key(name) or "0").split()[0]) for name in {each.split("[")[0] for each in beside}
+            name: int((self.key(name) or "0").split()[0])
+            for name in {each.split("[")[0] for each in neighbours}
         }
-        inside = [each for each in beside if 0 <= int(each.split("[")[1][:-1]) < width[each.split("[")[0]]]
+        inside = [
+            each for each in neighbours if 0 <= int(each.split("[")[1][:-1]) < width[each.split("[")[0]]
+        ]
         return list(dict.fromkeys([*found, *inside]))
 
     def every_bit_near(self, place: Place) -> list[str]:
-        """Each bit of the vectors that stand nearest to a place."""
+        """Each bit of the vectors nearest to a place."""
         near = [] if self.module is None else self.module.bits.get(place.file, [])
         ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
         names = dict.fromkeys(text.split("[")[0] for _, text in ranked)
@@ -220,13 +231,12 @@ class Scope:
         ]
 
     def mirrored(self, text: str, most: int) -> list[str]:
-        """A bit of a vector as that bit of the vectors that may stand for it."""
+        """A bit of a vector as the same bit of the vectors that may replace it."""
         part = _BIT.fullmatch(text.strip("() "))
         return [] if part is None else [f"{other}[{part[2]}]" for other in self.alike(part[1], most // 4)]
 
     def words(self, text: str, bits: int, most: int) -> list[str]:
-        """The words that may be added to a text: those that may stand for a name in it, and those of its
-        bits."""
+        """The words that may be added to a text: replacements of a name in it, and its bits."""
         names = dict.fromkeys(_WORD.findall(text))
         found = [other for name in names if not self.is_number(name) for other in self.alike(name, most)]
         found += [
@@ -235,14 +245,15 @@ class Scope:
         return [name for name in dict.fromkeys(found) if not CONTROL.search(name)][:most]
 
     def undriven(self, variables: bool) -> list[str]:
-        """The signals of the module that nothing drives; of them the variables alone, as a procedure may
-        assign them."""
+        """The undriven signals of the module, or only its undriven variables, which a procedure may
+        assign."""
         if self.module is None:
             return []
         return [name for name, net in self.module.undriven.items() if not (variables and net)]
 
     def assigned_in(self, node: Any, nested: bool = True) -> dict[str, str]:
-        """What a statement assigns, with = or <=; where not `nested` what it assigns in any case."""
+        """The targets that a statement assigns, with = or <=; without `nested` only the ones that it assigns
+        in any case."""
         if node is None or self.module is None:
             return {}
         return {
@@ -259,8 +270,8 @@ class Scope:
         )
 
     def statements(self, target: str, sign: str) -> list[str]:
-        """What may assign a target: the statements of similar targets under its names, its own elsewhere in
-        the module, signals that may stand for it, and zero."""
+        """Possible assignments to a target: the statements of similar targets under its names, its own
+        elsewhere in the module, signals that may replace it, and zero."""
         if self.module is None or (key := self.key(target)) is None:
             return []
         every = self.module.assigned
@@ -276,8 +287,8 @@ class Scope:
         return list(dict.fromkeys(fit))[:_VALUES]
 
     def _renamed(self, other: str, target: str, statement: str) -> Iterator[str]:
-        """A statement of one signal for another one: what differs in their names is exchanged in all names
-        that are declared then, and a number is counted on."""
+        """A statement for one signal turned into one for another: the difference of their names is applied to
+        all names that are then declared, and numbers are counted on."""
         one, two = name_parts(other, target)
         counts = one.isdigit() and two.isdigit()
 
@@ -301,7 +312,7 @@ class Scope:
     # Declarations
 
     def _names_in(self, scope: Any) -> dict[str, str]:
-        """The names that are declared in a scope, and in none below it."""
+        """The names that are declared in a scope itself."""
         found: dict[str, str] = {}
         before = ""
         for node in _every_here(scope):
@@ -354,7 +365,7 @@ class Scope:
         found.setdefault(token.valueText, key)
 
     def _key_of(self, kind: Any) -> str:
-        """What kind of value a declared type has: bits and sign where its text says them."""
+        """The kind of value of a declared type: bits and sign, if its text gives them."""
         if kind is None:
             return "1 False"
         text = " ".join(self._said(kind).split())
@@ -375,13 +386,13 @@ class Scope:
         return f"{abs(int(found[1]) - int(found[2])) + 1} {signed}" if found else f"{bits} {signed}"
 
     def _said(self, node: Any) -> str:
-        """The text of a node without what stands before it."""
+        """The text of a node without leading trivia."""
         text = None if self.sources is None or not hasattr(node, "sourceRange") else self.sources.text(node)
         return (text or "").strip()
 
 
 class Module:
-    """What stands in a module: its casts, the bits it reads, its assignments, what nothing drives."""
+    """The content of a module: its casts, the bits it reads, its assignments, and undriven signals."""
 
     def __init__(self, node: Any, sources: Sources, outer: Scope) -> None:
         self.node, self.sources, self.outer = node, sources, outer
@@ -406,7 +417,7 @@ class Module:
 
     @cached_property
     def bits(self) -> dict[Path, list[tuple[int, str]]]:
-        """Names, and bits of vectors, with where they stand."""
+        """Names, and bits of vectors, with their places."""
         found: dict[Path, list[tuple[int, str]]] = {}
         for node in (
             *_every(self.node, "IdentifierNameSyntax"),
@@ -427,8 +438,8 @@ class Module:
 
     @cached_property
     def undriven(self) -> dict[str, bool]:
-        """Signals that nothing assigns, and that no instance and no declaration may drive, each with whether
-        it is a net."""
+        """Signals without an assignment that no instance and no declaration may drive, each with whether it
+        is a net."""
         driven = set(self.assigned)
         for node in _every(self.node, "HierarchicalInstanceSyntax"):
             driven.update(_WORD.findall(self.sources.text(node) or ""))
@@ -452,7 +463,7 @@ class Module:
 
 
 def _every(root: Any, kind: str) -> Iterator[Any]:
-    """The nodes of one type of syntax, wherever they stand."""
+    """The nodes of one type of syntax."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -462,7 +473,7 @@ def _every(root: Any, kind: str) -> Iterator[Any]:
 
 
 def _every_here(scope: Any) -> Iterator[Any]:
-    """The nodes of a scope without those of the scopes below it."""
+    """The nodes of a scope without the nodes of inner scopes."""
     stack = [child for child in scope if hasattr(child, "sourceRange")][::-1]
     if type(scope).__name__ == "LoopGenerateSyntax":
         yield scope
@@ -496,7 +507,7 @@ def _direct(node: Any) -> Iterator[Any]:
 
 
 def _advanced(text: str, by: int) -> str:
-    """A text with its ranges `by` times their bits further: `x[23:16]` two after `x[7:0]`."""
+    """A text with its ranges moved by `by` times their width: `x[23:16]` is two after `x[7:0]`."""
 
     def moved(match: re.Match[str]) -> str:
         high, low = int(match[1]), int(match[2])

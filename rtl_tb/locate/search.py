@@ -1,4 +1,4 @@
-"""Tries the changes of a unit's text on vectors that fail, and confirms those that make them right.
+"""Tries changes of a unit's text on vectors that fail, and confirms the ones that repair them.
 
     found = find_repairs(verdict, job, seconds=60)
     print(found[0].sentence())
@@ -6,14 +6,14 @@
 One loop over passes, each of which tries candidates of one sort and keeps one invariant; the loop ends with
 the first pass that finds a change with which every vector is right:
 
-    probe       no candidate yet: orders the places (rtl_tb/locate/spectrum.py)
-    single      every choice of the first build, which holds those at the likeliest places
-    constant    what costs a build of its own, until the next build of choices is there; at last what is left
-    missing     what may be missing at the likeliest places, and what the builds before had no room for; again
-                until every choice was tried
-    pair        a second change beside each that makes a part right and nothing wrong
+    probe       no candidate yet: ranks the places (rtl_tb/locate/spectrum.py)
+    single      every choice of the first build, which holds the choices at the likeliest places
+    constant    changes that cost a build each, until the next build of choices is ready; finally all others
+    missing     texts that may be missing at the likeliest places, and choices left over from earlier builds;
+                again until every choice was tried
+    pair        a second change with each that repairs a part and breaks nothing
 
-A change counts only where the designer's own text with it, built and run as any unit, gives every vector of
+A change counts only if the designer's own text with it, built and run as any unit, gives every vector of
 the check right: how it was found proves nothing.
 """
 
@@ -64,7 +64,11 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Unfinished(RtlError):
-    """Not every kind of change was tried, and none of those that were makes the results right."""
+    """Not every kind of change was tried, and no tried one makes the results right."""
+
+
+class Unconfirmed(RtlError):
+    """A change makes every vector right that it was tried on; the time was up before all vectors ran."""
 
 
 def find_repairs(
@@ -72,7 +76,7 @@ def find_repairs(
     job: Job,
     seconds: float | Budget = 60.0,
     progress: Progress | None = None,
-    beside: bool = True,
+    hypotheses: bool = True,
     begun: Search | None = None,
 ) -> list[Repair]:
     """Looks for one small change of the DUT's text that makes its results right, or for two.
@@ -81,23 +85,22 @@ def find_repairs(
         seconds: after which it ends with what it has, or the budget; a run that is under way may take a few
             seconds longer.
         progress: called with how many changes of a pass were tried, and how many there are.
-        beside: whether hypotheses are asked about what a change leaves wrong.
-        begun: the search, where it began before; None: it begins now.
+        hypotheses: whether hypotheses are tried on what a change leaves wrong.
+        begun: the search, if it began before; None: it begins now.
 
     Returns:
-        Confirmed changes, the likeliest first: those with which every vector of the check is right or, where
-        there is none, what makes most of them right and none wrong. Nothing: no such change was found, or the
-        text cannot be changed.
+        Confirmed changes, the likeliest first: changes with which every vector of the check is right or,
+        without any, the one that repairs most vectors and breaks none. Empty: no such change was found, or
+        the text cannot be changed.
 
     Raises:
-        SimulatorMissing: pyslang or Verilator is not installed. Unfinished: some changes alone were tried.
-            RtlError: the time was over before anything could be tried, or no vector is wrong as changes are
-                tried.
+        SimulatorMissing: pyslang or Verilator is not installed. Unfinished: only some changes were tried.
+        RtlError: the time was over before anything could be tried, or no vector is wrong in the trials.
     """
     budget = seconds if isinstance(seconds, Budget) else Budget(seconds)
     search = begun or Search(verdict, job, budget)
     try:
-        return search.found(budget, progress, beside)
+        return search.found(budget, progress, hypotheses)
     finally:
         if begun is None:
             search.end()
@@ -105,7 +108,7 @@ def find_repairs(
 
 @dataclass(frozen=True)
 class Score:
-    """What changes did to the vectors that they were tried on: `right` of the wrong ones are right with them,
+    """The effect of changes on the vectors of a trial: `right` of the wrong ones are right with them,
     `broken` of the others wrong."""
 
     changes: tuple[Change, ...]
@@ -113,7 +116,7 @@ class Score:
     broken: int
     wrong: int
     evidence: float = 0.0
-    """How likely the place is, see Spectrum.score."""
+    """The suspiciousness of the place, see Spectrum.score."""
 
     @property
     def left(self) -> int:
@@ -128,8 +131,8 @@ class Score:
 
 @dataclass
 class Statistics:
-    """What a pass did: candidates that it had and tried, those that made all vectors right that they were
-    tried on, and the seconds that it took."""
+    """The work of a pass: its candidates and how many were tried, how many repaired all vectors of the trial,
+    and its seconds."""
 
     candidates: int = 0
     tried: int = 0
@@ -142,9 +145,9 @@ class Trials:
     """A build of choices, ready to be run on some vectors.
 
     Attributes:
-        listed: its choices; number n stands at n - 1.
-        failed: which of the vectors are wrong without a change; `results` what they give then, None where the
-            unit does not answer them.
+        listed: its choices; number n is at n - 1.
+        failed: which of the vectors are wrong without a change; `results` their values then, None if the unit
+            does not answer them.
         first: a few of the vectors that are wrong.
     """
 
@@ -159,7 +162,7 @@ class Trials:
 
 @dataclass
 class _Confirmed:
-    """Changes, the unit with them, and what it answers to the vectors of the check."""
+    """Changes, the unit with them, and its answers to the vectors of the check."""
 
     changes: tuple[Change, ...]
     job: Job
@@ -169,36 +172,36 @@ class _Confirmed:
 
 class Search:
     """A search for a change of a text. It begins at once, in a thread of its own: while hypotheses are tried,
-    the text is read, its places are ordered, and the choices at the likeliest ones are compiled. `found` goes
-    on with them; `end` removes what was built.
+    the text is read, its places are ranked, and the choices at the likeliest ones are compiled. `found`
+    continues with them; `end` removes what was built.
 
     Args:
-        verdict, job: what is wrong, and the run that showed it.
+        verdict, job: the wrong results, and the run that showed them.
     """
 
     def __init__(self, verdict: Verdict, job: Job, budget: Budget, policy: SearchPolicy = DEFAULT) -> None:
-        self.verdict, self.asked, self.policy = verdict, job, policy
+        self.verdict, self.original, self.policy = verdict, job, policy
         self.budget = self.own_time = budget.aside()
-        self.dut, self.beside = job.dut, True
+        self.dut, self.hypotheses = job.dut, True
         self.progress: Progress | None = None
         self.samples = Samples(verdict, job.dut.compare, self.policy)
         self.spectrum: Spectrum | None = None
         self.statistics: dict[str, Statistics] = {}
         self.confirmed: dict[tuple[Edit, ...], _Confirmed] = {}
         self.refuted: set[tuple[Change, ...]] = set()
-        """Changes that make every vector right that they were tried on, and not all of the check."""
+        """Changes that repair every vector of a trial, but not all of the check."""
         self.unanswered: dict[tuple[Change, ...], list[Edit]] = {}
-        """Changes that make every vector right that they were tried on, and could not be run on all."""
+        """Changes that repair every vector of a trial, and could not be run on all."""
         self.not_built: list[str] = []
-        """Why a build of choices could not be made."""
+        """Reasons why builds of choices failed."""
         self.missing: list[Choice] | None = None
-        """What may be missing and was not built yet; None: that was not looked at."""
+        """Texts that may be missing and were not built yet; None: not looked for yet."""
         self.whole = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
-        """Choices that a build was asked for; the others are not tried yet."""
+        """Choices that were given to a build; the others are not tried yet."""
         self.scores: list[Score] = []
-        """What makes some vectors right and is not refuted."""
+        """Changes that repair some vectors and are not refuted."""
         plain = replace(job, program=None, waves=None, simulator="verilator")
         cycles = verdict.outcome.cycles // max(len(verdict.vectors), 1)
         calm = Traffic(seed=job.traffic.seed)
@@ -212,41 +215,45 @@ class Search:
         self.first: Future[Trials | None] = self.side.submit(self._begin)
 
     def end(self) -> None:
-        """Ends what is under way; what was built is gone."""
+        """Ends what is under way, and removes what was built."""
         self.own_time.end()
         self.side.shutdown(cancel_futures=True)
         builds.forget(self.folder)
         with suppress(OSError):
             self.place.cleanup()
 
-    def found(self, budget: Budget, progress: Progress | None, beside: bool) -> list[Repair]:
+    def found(self, budget: Budget, progress: Progress | None, hypotheses: bool) -> list[Repair]:
         """See find_repairs."""
         self.changes = self.read.result()
         if not self.changes.texts:
             return []
         budget.look()
-        if not self.verdict.wrong[self.samples.picked].any():
+        if not self.verdict.failed[self.samples.picked].any():
             raise RtlError(
                 f"none of the {len(self.samples.picked):,} vectors on which they are tried is wrong"
             )
         first = self.first.result()
-        self.budget, self.progress, self.beside = budget, progress, beside
+        self.budget, self.progress, self.hypotheses = budget, progress, hypotheses
+        if first is not None:  # under other traffic the unit may be right without any change
+            self.probe = replace(self.probe, traffic=first.job.traffic)
         return self._passes(first)
 
     def _read(self) -> Changes:
         return find_changes(self.dut, self.budget.rest(self.policy.reading), self.policy)
 
     def _begin(self) -> Trials | None:
-        """The order of the places, and a build of the choices at the likeliest ones."""
+        """Ranks the places, and builds the choices at the likeliest ones."""
         try:
             self.changes = self.read.result()
         except MmagoldError:  # `found` raises it
             return None
+        # 1. The ranking only decides the order of trials; without it every choice has the same rank.
         room = room_of(self.policy, self.budget)
         if (
             probes := self._trials(lambda: self._built(self.changes.probes[:room], "probes"), "probe")
         ) is not None:
             self._order_places(probes)
+        # 2. The first build holds the likeliest choices; all others are in later builds.
         likely = self.policy.likely if self.spectrum else room
         listed = ranked(self.changes.choices, self.spectrum)[: min(likely, room)]
         return self._trials(lambda: self._built(listed, "first"), "first")
@@ -261,6 +268,7 @@ class Search:
             started = time.monotonic()
             self.statistics.setdefault(name, Statistics())
             self.current = self.statistics[name]
+            # A pass reports candidates; only the whole check, with the designer's own text, accepts one.
             scores = tries()
             self.current.seconds += time.monotonic() - started
             self.current.clean += sum(one.clean for one in scores)
@@ -270,20 +278,28 @@ class Search:
         return self._partly()
 
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
-        """The passes, by name. While choices of one build are tried the next one is made."""
+        """The passes, by name. While the choices of one build are tried the next one is made."""
         if first is not None:
-            there = self.side.submit(self._trials, partial(self._next, "next0"), "next0")
+            # One processor finishes a confirmation sooner if no build runs at the same time.
+            ahead = len(os.sched_getaffinity(0)) > 1
+            there = self._ahead("next0") if ahead else None
             yield "single", lambda: self._singles(first)
-            yield "constant", lambda: self._try_constants(constants, there.done)
+            there = there or self._ahead("next0")
+            yield "constant", partial(self._try_constants, constants, there.done)
             for name in map("next{}".format, count(1)):
                 if (trials := there.result()) is None:
                     break
-                there = self.side.submit(self._trials, partial(self._next, name), name)
+                there = self._ahead(name) if ahead else None
                 yield "missing", partial(self._singles, trials)
+                there = there or self._ahead(name)
                 yield "constant", partial(self._try_constants, constants, there.done)
         yield "constants left", lambda: self._try_constants(constants)
         if first is not None:
             yield "pair", lambda: self._pairs(first)
+
+    def _ahead(self, name: str) -> Future[Trials | None]:
+        """Begins the next build of choices in the other thread."""
+        return self.side.submit(self._trials, partial(self._next, name), name)
 
     # Builds -------------------------------------------------------------------------------------------------
 
@@ -293,11 +309,13 @@ class Search:
             return None
         self.listed.update(listed)  # also what Verilator refuses
         folder = self.folder / name
-        return build(self.dut, self.changes, listed, self.asked, folder, self.budget, self.policy, part=part)
+        return build(
+            self.dut, self.changes, listed, self.original, folder, self.budget, self.policy, part=part
+        )
 
     def _next(self, name: str) -> Built | None:
-        """The next choices, the likeliest places first: half of them what may be missing. None where there
-        are none."""
+        """The next choices, the likeliest places first; half of them are texts that may be missing. None if
+        there are none."""
         if self.missing is None:
             self.missing = self._every_missing()
         half = self.policy.likely
@@ -306,7 +324,7 @@ class Search:
         return self._built(some, name, self.policy.searching)
 
     def _every_missing(self) -> list[Choice]:
-        """What may be missing, at as many of the likeliest places as there is room for."""
+        """Texts that may be missing, at as many of the likeliest places as there is room for."""
         room, spectrum = room_of(self.policy, self.budget), self.spectrum
         roots = [one.site for one in self.changes.probes]
         roots = sorted(dict.fromkeys(roots), key=spectrum.score, reverse=True) if spectrum else roots
@@ -318,11 +336,12 @@ class Search:
         return ranked(missing, spectrum)[:room]
 
     def _left(self) -> list[Choice]:
-        """What no build was asked for, the likeliest places first."""
+        """Choices that were given to no build, the likeliest places first."""
         return ranked([one for one in self.changes.choices if one not in self.listed], self.spectrum)
 
     def _trials(self, made: Callable[[], Built | None], name: str) -> Trials | None:
-        """A build with what its vectors give without a change; None where there is none, or none is wrong."""
+        """A build with the results of its vectors without a change; None if there is none, or no vector is
+        wrong."""
         try:
             if (built := made()) is None:
                 return None
@@ -332,7 +351,8 @@ class Search:
             self.not_built.append(str(error))
             return None
         listed, program = built
-        busy = self.asked.traffic  # a fault may show in pauses and waits alone, or behind a reset
+        busy = self.original.traffic  # a fault may show in pauses and waits alone, or behind a reset
+        # The first traffic under which the unit fails: without any, with pauses and waits, with resets.
         for number, traffic in enumerate((self.probe.traffic, replace(busy, resets=0), busy)):
             job = replace(self.probe, traffic=traffic)
             folder = self.folder / f"{name}_{number}"
@@ -347,7 +367,7 @@ class Search:
         return None
 
     def _run(self, job: Job, program: Path, folder: Path, many: Sequence[tuple[int, ...]]) -> list[Any]:
-        """The results by name of each run, with the choices of some numbers; None where not all came."""
+        """The results by name of each run, with the choices of some numbers; None if any are missing."""
         folder.mkdir(exist_ok=True)
         trial = fast.Trial(job, program, folder, simulators.verilator().env)
         longest = max(self.budget.left(), 1.0)
@@ -359,7 +379,7 @@ class Search:
     # Passes -------------------------------------------------------------------------------------------------
 
     def _order_places(self, trials: Trials) -> None:
-        """Pass `probe`: which vectors depend on which place. Invariant: no candidate is left out, some are
+        """Pass `probe`: which vectors depend on which place. Invariant: no candidate is dropped, some are
         only tried later."""
         job = self.samples.both(trials.job, trials.failed)
         folder = trials.folder / "probe"
@@ -380,8 +400,8 @@ class Search:
         self.spectrum = spectrum
 
     def _singles(self, trials: Trials) -> list[Score]:
-        """Pass `single` and `missing`: each choice on the few vectors, and where it makes all of these right
-        on all. Invariant: a choice that is not listed leaves one of the few wrong."""
+        """Pass `single` and `missing`: each choice on the few vectors and, if it repairs all of these, on
+        all. Invariant: a choice that is not listed leaves one of the few wrong."""
         order = self._ranked(trials)
         return self._try(trials, [(number,) for number in order], trials.first, self.policy.searching)
 
@@ -392,7 +412,7 @@ class Search:
         return [at[id(one)] for one in ranked(usable, self.spectrum)]
 
     def _try(self, trials: Trials, many: Sequence[tuple[int, ...]], first: Job, part: float) -> list[Score]:
-        """Runs choices of a build, several in one program. Where one makes all right, the others are tried,
+        """Runs choices of a build, several in one program. After one that repairs all, the others are tried,
         too, while there is time: they may be equally consistent."""
         self.current.candidates += len(many)
         least, scores = 0.0, list[Score]()
@@ -433,7 +453,7 @@ class Search:
         return scores
 
     def _evidence(self, trials: Trials, chosen: tuple[int, ...]) -> float:
-        """How likely the places of some choices are, in steps of a hundredth."""
+        """The suspiciousness of the places of some choices, in steps of a hundredth."""
         some = [trials.listed[number - 1] for number in chosen]
         return min(round(self.spectrum.score(one.root), 2) for one in some) if self.spectrum else 0.0
 
@@ -443,8 +463,8 @@ class Search:
         return _scored(changes, trials.failed, self._wrong(trials.job, results), evidence)
 
     def _try_constants(self, constants: _Constants, stop: Callable[[], bool] = lambda: False) -> list[Score]:
-        """Pass `constant`: each built by itself, until `stop`, or one makes everything right. Invariant: as
-        of the choices; it goes on from where it ended before."""
+        """Pass `constant`: each built by itself, until `stop`, or one repairs everything. Invariant: as for
+        choices; it continues where it ended before."""
         part = self.policy.searching
         if constants.texts is None:
             whole = Texts(self.changes, self.probe, self.budget, self.folder / "constants", self.policy)
@@ -480,8 +500,8 @@ class Search:
         return [score for score in scores if score.right > score.broken]
 
     def _pairs(self, trials: Trials) -> list[Score]:
-        """Pass `pair`: every choice of the first build beside each change of it that makes a part right.
-        Invariant: what it lists makes more right than the first change alone."""
+        """Pass `pair`: every choice of the first build together with each of its changes that repairs a part.
+        Invariant: a listed pair repairs more than its first change alone."""
         numbers = {one.change: number for number, one in enumerate(trials.listed, 1)}
         partly = [one for one in self.scores if _is_fault(one.right, one.wrong, one.broken, self.policy)]
         firsts = [one for one in partly if one.changes[0] in numbers and len(one.changes) == 1]
@@ -506,8 +526,8 @@ class Search:
     # What was found -----------------------------------------------------------------------------------------
 
     def _whole(self) -> list[Repair]:
-        """Of changes that make all vectors right that they were tried on those that do so to every one of the
-        check: one a line, the likeliest first."""
+        """The changes that repair every vector of the check, among the ones that repaired all of a trial: one
+        a line, the likeliest first."""
         clean = [one for one in self.scores if one.clean and one.changes not in self.refuted]
         found: dict[tuple[tuple[Path, int], ...], Repair] = {}
         rivals: dict[tuple[tuple[Path, int], ...], int] = {}
@@ -516,7 +536,7 @@ class Search:
             rivals[where] = rivals.get(where, 0) + 1
             if where in found or len(found) >= self.policy.shown or number >= 4 * self.policy.confirmed:
                 continue
-            repair = self._asked_of(score, self.folder / f"whole_{next(self.whole)}")
+            repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.whole)}")
             if repair is not None and repair.whole:
                 found[where] = repair
         others = len(found) - 1
@@ -525,11 +545,11 @@ class Search:
             for number, repair in enumerate(found.values())
         ]
 
-    def _asked_of(self, score: Score, folder: Path) -> Repair | None:
-        """What changes do to all vectors of the check; None where they are refuted, or cannot be run."""
+    def _confirmed_repair(self, score: Score, folder: Path) -> Repair | None:
+        """The effect of changes on all vectors of the check; None if they are refuted, or cannot be run."""
         try:
             repair = self._confirm(score.changes, folder)
-        except ElaborationError:  # a choice that is no text: the designer could not write it
+        except ElaborationError:  # a choice that is no valid text: the designer could not write it
             self.refuted.add(score.changes)
             return None
         except MmagoldError:
@@ -542,8 +562,8 @@ class Search:
         return repair
 
     def _partly(self) -> list[Repair]:
-        """Where nothing makes all right, what makes most right and breaks none; and what a hypothesis says of
-        the rest.
+        """If no change repairs all, the change that repairs most and breaks none, and hypotheses about the
+        rest.
 
         Raises:
             Unfinished: there is none, and not everything was tried.
@@ -551,24 +571,24 @@ class Search:
         found: list[Repair] = []
         good = [one for one in self.scores if _is_fault(one.right, one.wrong, one.broken, self.policy)]
         for number, score in enumerate(good[: self.policy.confirmed]):
-            repair = self._asked_of(score, self.folder / f"part_{number}")
-            if repair is not None and _is_fault(repair.mended, repair.wrong, repair.broken, self.policy):
+            repair = self._confirmed_repair(score, self.folder / f"part_{number}")
+            if repair is not None and _is_fault(repair.repaired, repair.wrong, repair.broken, self.policy):
                 found.append(repair)
-        found.sort(key=lambda one: -one.mended)
+        found.sort(key=lambda one: -one.repaired)
         if not found:
             self._say_what_was_not_tried()
             return []
         best = replace(found[0], untried=self._untried())
-        if self.beside:
+        if self.hypotheses:
             single = [each for each in self.confirmed.values() if len(each.changes) == 1]
-            for one in sorted(single, key=lambda each: -each.repair.mended)[:2]:
+            for one in sorted(single, key=lambda each: -each.repair.repaired)[:2]:
                 with suppress(MmagoldError):  # what was found stays found
-                    if rest := rest_of(one.verdict, one.job, self.asked, self.budget.look):
+                    if rest := rest_of(one.verdict, one.job, self.original, self.budget.look):
                         return [self._by_fault(replace(one.repair, rest=rest), 0)]
         return [self._by_fault(best, 0)]
 
     def _untried(self) -> str:
-        """The choices that were not tried, and why."""
+        """The choices that were not tried, and the reason."""
         out = [
             f"{name}: {one.candidates - one.tried:,} of {one.candidates:,}"
             for name, one in self.statistics.items()
@@ -586,17 +606,21 @@ class Search:
         if not tried and self.not_built:
             raise RtlError(self.not_built[0])
         if self.unanswered:
-            said = [" and ".join(edit.phrase() for edit in edits) for edits in self.unanswered.values()]
-            more = f"; and {len(said) - 3} more" if len(said) > 3 else ""
-            vectors = f"the {len(self.samples.picked):,} vectors that they were tried on"
-            raise Unfinished(
-                f"{len(said)} on the whole check that make {vectors} right: {'; '.join(said[:3])}{more}"
+            lines: dict[tuple[Path, int], str] = {}  # one change of each line, the likeliest first
+            for edits in self.unanswered.values():
+                phrase = " and ".join(each.phrase() for each in edits)
+                lines.setdefault((edits[0].file, edits[0].line), phrase)
+            first, *others = lines.values()
+            many = f"all {len(self.samples.picked):,} vectors on which it was tried are right"
+            also = f". Equally consistent: {'; '.join(others[: self.policy.shown - 1])}" if others else ""
+            raise Unconfirmed(
+                f"{first}: {many}, the whole check was not run (--repair gives more time){also}"
             )
         if untried := self._untried():
             raise Unfinished(untried)
 
     def _by_fault(self, repair: Repair, number: int) -> Repair:
-        """A repair with what each of its changes does by itself; as it is where the time ends before."""
+        """A repair with the effect of each of its changes by itself; unchanged if the time ends before."""
         if len(repair.edits) == 1 and repair.whole and number:
             return repair
         found: list[Alone] = []
@@ -609,13 +633,13 @@ class Search:
                 return repair
             only, example = self.verdict.wrong & ~one.verdict.failed, None
             with suppress(MmagoldError), self.budget.builds():
-                example = example_of_fault(self.verdict, self.asked, one.job, only, self.budget.look)
+                example = example_of_fault(self.verdict, self.original, one.job, only, self.budget.look)
             broken = int((one.verdict.failed & ~self.verdict.failed).sum())
             found.append(Alone(edit, int((self.verdict.failed & ~one.verdict.failed).sum()), broken, example))
-        return replace(repair, faults=tuple(sorted(found, key=lambda one: -one.mended)))
+        return replace(repair, faults=tuple(sorted(found, key=lambda one: -one.repaired)))
 
     def _confirm(self, chosen: Sequence[Change], folder: Path) -> Repair | None:
-        """Changes as the designer would write them, run as the check ran the unit; None where they break the
+        """Changes as the designer would write them, run as the check ran the unit; None if they break the
         handshake, or give a net a second driver, of which Verilator takes one.
 
         Raises:
@@ -629,7 +653,7 @@ class Search:
         dut = with_changes(self.dut, self.changes, chosen, folder)
         if _shared_nets(dut) - _shared_nets(self.dut):
             return None
-        job = replace(self.asked, dut=dut, build=folder / "build", program=None, waves=None)
+        job = replace(self.original, dut=dut, build=folder / "build", program=None, waves=None)
         with self.budget.builds():
             job = replace(job, wall_timeout=min(job.wall_timeout, self.budget.left()))
             outcome = engines.run(self.verdict.outcome.engine, job, lambda _done, _all: self.budget.look())
@@ -650,12 +674,14 @@ class Search:
         file, line = change.place.file, self.changes.line(change)
         text = self.changes.texts[file].split("\n")[line - 1].strip()
         after = f"else {change.after}" if change.form == ELSE else change.after
+        if change.kind == "missing condition":  # the statement stays
+            return Edit(file, line, text, "", after.removeprefix("begin ").split(f" {change.before}")[0])
         return Edit(file, line, text, change.before, after)
 
 
 @dataclass
 class _Constants:
-    """Constants that are tried one by one, and how far that is."""
+    """Constants that are tried one by one, and the progress so far."""
 
     listed: list[Change]
     texts: tuple[Texts, Texts] | None = None
@@ -689,7 +715,7 @@ def _differ(one: Mapping[str, Any], two: Mapping[str, Any]) -> Flags:
 
 
 def _is_fault(right: int, wrong: int, broken: int, policy: SearchPolicy) -> bool:
-    """Whether what is right with a change shows a fault of its own, and no chance."""
+    """Whether the vectors that a change repairs show a fault of its own, and no chance."""
     return right >= policy.chance * wrong and broken * policy.make_up <= right and right > 0
 
 
@@ -703,8 +729,8 @@ def _shared_nets(dut: Dut) -> set[str]:
 
 
 def _order(score: Score) -> tuple[int, int, bool, int, float, int]:
-    """Those first that make most right; of equal ones what drives a signal that nothing drives, then what
-    changes a token before what adds one, then the likelier place, and the nearer text."""
+    """The changes that repair most come first; among equal ones a driver for an undriven signal, then changed
+    tokens before added ones, then the likelier place, and the nearer text."""
     changes = score.changes
     distance = sum(abs(len(one.after) - len(one.before)) + len(new_names(one)) for one in changes)
     added = sum(one.kind.startswith("missing") for one in changes)

@@ -1,13 +1,14 @@
-"""One build that holds every choice: each site asks, while the unit runs, which text stands there.
+"""One build that holds every choice: at run time each site selects its text.
 
     wire up = (mmagold_change::is[7] ? (r || s) : (r && s));
 
 The numbers of one or two changes come from the environment, so that trying them costs a run and no build.
-Verilator alone: the numbers are read by C++.
+Only for Verilator: C++ reads the numbers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +19,10 @@ from rtl_tb.locate.kinds import ASSIGN, ELSE, TERM, Change
 from rtl_tb.locate.sources import Place, write
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
-"""The environment variables that hold a number each; 0 is no change."""
+"""The environment variables with one number each; 0 is no change."""
 PACKAGE = "mmagold_change"
+_STATEMENT_END = re.compile(r"(;|\bend)\s*\Z")
+"""The last token of a statement or a block of them; no expression ends so."""
 _TEXT = """package {package};
     function automatic bit [{last}:0] chosen();
         chosen = '0;
@@ -35,7 +38,7 @@ def numbers(*chosen: int) -> dict[str, str]:
 
 
 def _package(count: int) -> str:
-    """The package that knows which of `count` numbers are chosen."""
+    """The package that returns which of `count` numbers are chosen."""
     read = [f'std::getenv(\\"{variable}\\")' for variable in VARIABLES]
     bits = [f'        chosen[$c32("({each} ? std::atoi({each}) : 0)")] = 1;\n' for each in read]
     return _TEXT.format(package=PACKAGE, last=count, bits="".join(bits))
@@ -56,7 +59,7 @@ def with_selector(
     """Writes the sources of a DUT with every listed choice; choice i has the number i + 1.
 
     Args:
-        made: changes that stand there in any case.
+        made: changes that are part of the text in any case.
     """
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"{PACKAGE}.sv"
@@ -73,12 +76,12 @@ def with_selector(
         target = folder / f"{index}_{path.name}"
         write(target, writer.written(_nested([*here, *((place, 0) for place in fixed)])))
         sources.append(target)
-    beside = dict.fromkeys(path.resolve().parent for path in dut.sources)  # where `include finds a neighbour
-    return replace(dut, sources=tuple(sources), include=(*dut.include, *beside))
+    folders = dict.fromkeys(path.resolve().parent for path in dut.sources)  # where `include finds a neighbour
+    return replace(dut, sources=tuple(sources), include=(*dut.include, *folders))
 
 
 def _nested(here: Sequence[tuple[Place, int]]) -> list[_Site]:
-    """The sites of a file as a forest. Of two that overlap the first stays."""
+    """The sites of a file as a forest. Of two overlapping ones the first stays."""
     numbers: dict[Place, list[int]] = {}
     for place, number in here:
         numbers.setdefault(place, []).append(number)
@@ -113,14 +116,14 @@ class _Writer:
                 written.append(self.fixed[place])
             elif place.start == place.end:
                 written.append(self._added(site))
-            elif own.rstrip().endswith(";"):
+            elif _STATEMENT_END.search(own):
                 written.append(self._statement(site, own))
             else:
                 written.append(f"({''.join(self._choices(site))}({own}))")
         return "".join([*written, text[at : len(text) if end < 0 else end]])
 
     def _choices(self, site: _Site) -> Iterator[str]:
-        """Each choice of an expression; those of one pattern as one, with the terms that are chosen."""
+        """Each choice of an expression; choices of one pattern as one, with the terms that are selected."""
         families: dict[str, list[int]] = {}
         for number in site.numbers:
             choice = self.listed[number - 1]
@@ -137,7 +140,7 @@ class _Writer:
             yield f"({' || '.join(map(_made, numbers))}) ? {_alike(first, text)} : "
 
     def _statement(self, site: _Site, own: str) -> str:
-        """A statement that may be left out, or another one may stand for."""
+        """A statement that may be left out or replaced."""
         every = {number: self.listed[number - 1] for number in site.numbers}
         added = " ".join(f"if ({_made(at)}) {one.text}" for at, one in every.items() if one.change.form)
         instead = "".join(
@@ -146,7 +149,7 @@ class _Writer:
         return f"begin {instead}{own} {added} end"
 
     def _added(self, site: _Site) -> str:
-        """What may be added at a place, each under the condition that it is chosen."""
+        """Texts that may be added at a place, each under its condition."""
         branches, statements = [], []
         assigned: dict[str, list[str]] = {}
         for number in site.numbers:
@@ -163,8 +166,9 @@ class _Writer:
 
 
 def _alike(choice: Choice, text: str) -> str:
-    """A text with the bits and the sign of what stands at its site: the values of a choice are made as wide
-    as the widest, and without a sign where one has none, so that what is not chosen would change what is."""
+    """A text with the bits and the sign of the expression at its site. Without that, the values of a choice
+    are made as wide as the widest, and unsigned if one is, so that a text that is not chosen would change the
+    chosen one."""
     sized = f"{choice.bits}'({text})" if choice.bits else f"({text})"
     return f"$signed({sized})" if choice.signed else sized
 

@@ -1,4 +1,4 @@
-"""The sources of a design as text: where what slang has read stands, and how changed texts are written."""
+"""The sources of a design as text: the places of syntax nodes, and writing changed texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Place:
     end: int
 
     def lies_in(self, other: Place) -> bool:
-        """Whether it is a part of another place, or that place."""
+        """Whether it is a part of another place, or equal to it."""
         return self.file == other.file and other.start <= self.start and self.end <= other.end
 
 
@@ -40,12 +40,12 @@ class Sources:
     _ends: dict[Path, list[int]] = field(default_factory=dict)
 
     def place(self, node: Any) -> Place | None:
-        """Where a node stands; None for text of a macro, and in files that may not be changed."""
+        """The place of a node; None for text of a macro, and in files that may not be changed."""
         span = getattr(node, "sourceRange", None)
         return None if span is None else self.between(span.start, span.end)
 
     def between(self, start: Any, end: Any) -> Place | None:
-        """The same of two locations."""
+        """The same for two locations."""
         if self.manager.isMacroLoc(start) or self.manager.isMacroLoc(end):
             return None
         if (file := self.file(start)) not in self.texts:
@@ -84,10 +84,10 @@ class Sources:
 
 
 def read(path: Path) -> str:
-    """The text of a source, every byte and every end of a line as it is; `write` writes it."""
+    """The text of a source, with every byte and line ending unchanged; `write` writes it back."""
     return path.read_bytes().decode("utf-8", "surrogateescape")
 
 
 def write(path: Path, text: str) -> None:
-    """Writes what `read` has read."""
+    """Writes the result of `read`."""
     path.write_bytes(text.encode("utf-8", "surrogateescape"))

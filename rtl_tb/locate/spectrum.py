@@ -1,10 +1,10 @@
-"""Where a fault may be: places ordered by what another value there does to failing and to passing vectors.
+"""Fault localisation: places ranked by the effect of another value there on failing and on passing vectors.
 
 Spectrum-based fault localisation, with a spectrum that works for hardware, where every assignment is always
 executed: a vector *depends* on a value or condition if its result changes when that is complemented.
-No single change at a place can make a vector right that does not depend on it. Ochiai's coefficient weighs
-the failing vectors that depend on a place against the passing ones that do; and where the complement itself
-makes failing vectors right, as it does of a condition that is evaluated once, the place comes first.
+No single change at a place can repair a vector that does not depend on it. Ochiai's coefficient weighs
+the failing vectors that depend on a place against the passing ones that do. If the complement itself
+repairs failing vectors, as it does for a condition that is evaluated once, the place comes first.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ class Spectrum:
 
     Attributes:
         failing: (count,), which of the vectors are wrong without a change.
-        depends, mends: for each place which vectors depend on it, and which its probes make right.
+        depends, fixes: for each place which vectors depend on it, and how many its probes make right.
     """
 
     failing: Flags
     depends: dict[Place, Flags] = field(default_factory=dict)
-    mends: dict[Place, int] = field(default_factory=dict)
+    fixes: dict[Place, int] = field(default_factory=dict)
 
     def note(self, place: Place, changed: Flags | None, wrong: Flags | None) -> None:
-        """What one probe did: which results it changed, and which are wrong with it; None: the unit no
-        longer answered, so that every vector depends on it."""
+        """Records one probe: which results it changed, and which are wrong with it; None: the unit no longer
+        answered, so every vector depends on it."""
         depends = np.ones_like(self.failing) if changed is None else changed
         self.depends[place] = self.depends.get(place, np.zeros_like(self.failing)) | depends
-        mended = 0 if wrong is None else int((self.failing & ~wrong).sum())
-        self.mends[place] = max(self.mends.get(place, 0), mended)
+        fixed = 0 if wrong is None else int((self.failing & ~wrong).sum())
+        self.fixes[place] = max(self.fixes.get(place, 0), fixed)
 
     def score(self, place: Place | None) -> float:
-        """How likely a fault at a place is, 0: impossible for one that is alone; 1 to 2: a probe makes
-        failing vectors right. Of places without a probe the middle."""
+        """The suspiciousness of a place, 0: it cannot be the only fault; 1 to 2: a probe repairs failing
+        vectors. Places without a probe get the middle."""
         if place is None or place not in self.depends:
             return 0.5
         depends, failing = self.depends[place], self.failing
         both, other = int((depends & failing).sum()), int((depends & ~failing).sum())
         ochiai = both / max(float(failing.sum() * (both + other)) ** 0.5, 1.0)
-        return float(ochiai) + self.mends[place] / max(int(failing.sum()), 1)
+        return float(ochiai) + self.fixes[place] / max(int(failing.sum()), 1)
 
     def by_name(self, changes: Changes, ignored: Sequence[str] = ()) -> Mapping[str, float]:
-        """The score of the likeliest place that reads a name, or whose line speaks of it."""
+        """The score of the likeliest place that reads a name, or whose line mentions it."""
         found: dict[str, float] = {}
         for place in self.depends:
             text = changes.sources.texts[place.file]
@@ -71,7 +71,7 @@ class Spectrum:
 
 
 def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
-    """Choices, those at the likeliest places first; of one place in their order, in turn with equal ones."""
+    """Choices, the likeliest places first; of one place in their order, in turn with equal ones."""
     if spectrum is None:
         return list(listed)
     turns: dict[object, int] = {}
@@ -85,8 +85,8 @@ def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
 def ranked_constants(
     changes: Changes, listed: Sequence[Change], spectrum: Spectrum | None, hinted: Container[tuple[Path, int]]
 ) -> list[Change]:
-    """Constants: those on lines that a lint warns of first, then by the likeliest place that reads a name of
-    their line; of one place its first ones before further ones of any."""
+    """Constants: on lines with a lint warning first, then by the likeliest place that reads a name of their
+    line; of each place the first ones before further ones of any."""
     names = {} if spectrum is None else spectrum.by_name(changes)
     turns: dict[Place, int] = {}
     keyed = []

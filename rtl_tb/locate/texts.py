@@ -1,6 +1,8 @@
-"""Runs a unit's text with changes, each built by itself: for what has to stand before the unit runs.
+"""Runs of a unit's text with changes, each built by itself: for constants, which are fixed before the unit
+runs.
 
-Icarus Verilog compiles and runs a unit in a tenth of a second, where it reads it; else Verilator builds it.
+Icarus Verilog compiles and runs a unit in a tenth of a second, if it can read it; if not, Verilator builds
+it.
 """
 
 from __future__ import annotations
@@ -30,22 +32,23 @@ Flags = npt.NDArray[np.bool_]
 
 
 def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: Path) -> Dut:
-    """The DUT with some changes, their files written anew, each in a folder: two may have one name."""
+    """The DUT with some changes, their files written anew, each in a folder of its own: two may have one
+    name."""
     written: dict[Path, Path] = {}
     for number, (file, text) in enumerate(changes.applied(chosen).items()):
         written[file] = folder / f"{number}" / file.name
         written[file].parent.mkdir(parents=True, exist_ok=True)
         write(written[file], text)
     sources = tuple(written.get(path.resolve(), path) for path in dut.sources)
-    beside = dict.fromkeys(file.parent for file in written)
-    return replace(dut, sources=sources, include=(*dut.include, *beside))
+    folders = dict.fromkeys(file.parent for file in written)
+    return replace(dut, sources=sources, include=(*dut.include, *folders))
 
 
 class Texts:
-    """The vectors of a job, run with one text after the other; several threads may ask at a time.
+    """The vectors of a job, run with one text after the other; thread-safe.
 
     Args:
-        folder: where the files of the runs lie; each run's own are removed behind it.
+        folder: for the files of the runs; each run removes its own.
     """
 
     def __init__(
@@ -58,7 +61,7 @@ class Texts:
         self.icarus = self._in_icarus()
 
     def _in_icarus(self) -> selfcheck.Trial | None:
-        """Icarus Verilog, where it is installed and reads the unit."""
+        """Icarus Verilog, if it is installed and reads the unit."""
         (self.folder / "icarus").mkdir()
         try:
             with self.budget.builds():
@@ -70,15 +73,14 @@ class Texts:
 
     @property
     def _one_run(self) -> float:
-        """Seconds of processor for one run: one that has to wait is ended after four times as long."""
+        """Processor seconds for one run: a run that has to wait is ended after four times as long."""
         return min(self.policy.one_run, max(self.budget.left() / 4, 0.5))
 
     def wrong(self, chosen: Sequence[Change], part: float, name: str) -> Flags | None:
-        """Which vectors are wrong with some changes; None where the text is refused, or does not answer.
+        """The vectors that are wrong with some changes; None if the text is refused, or does not answer.
 
         Args:
-            part: of the budget, after which a build ends.
-            name: of a folder that no other run has.
+            part: of the budget, after which a build ends. name: of a folder that no other run has.
         """
         place = self.folder / name
         try:

@@ -3,16 +3,19 @@ at once."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.identify.diagnose.mutations import accumulator
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.tiles import element, grid
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.runs.verdict import Verdict
+
+if TYPE_CHECKING:
+    from rtl_tb.dut.exclude import Exclusion
 
 Bits = npt.NDArray[Any]
 MOST = 400_000
@@ -20,23 +23,30 @@ MOST = 400_000
 
 
 def as_dots(
-    verdict: Verdict, beside: bool = False, places: npt.NDArray[np.bool_] | None = None
+    verdict: Verdict,
+    beside: bool = False,
+    places: npt.NDArray[np.bool_] | None = None,
+    exclude: Exclusion | None = None,
 ) -> tuple[dict[str, Bits], Bits]:
     """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z, of
     tiles those at `places`, (m, n), where given.
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
-    stands for itself, whatever went wrong before it. Without that answer it is left out. With `beside` the
-    operands hold what `beside` of golden/identify/diagnose/mutations/accumulator.py gives, too.
+    stands for itself, whatever went wrong before it. Without that answer it is left out, and so are vectors
+    of `exclude`. With `beside` the operands also hold what `context_of` of
+    golden/identify/diagnose/mutations/accumulator.py gives.
     """
     vectors = verdict.vectors
-    known = np.flatnonzero(~(verdict.missing | verdict.unknown))
+    answered = ~(verdict.missing | verdict.unknown)
+    if exclude is not None:  # the model's answer to these is not the one that the unit has to give
+        answered &= ~exclude.of(vectors.instruction, vectors.operands, vectors.d)
+    known = np.flatnonzero(answered)
     actual = verdict.outcome.actual.reshape(vectors.d.shape)
     if vectors.level == "dot":
         ins, operands = vectors.instruction, vectors.operands
         if ins.state:
             known = known[operands["clear"][known].astype(bool) | (known == 0) | np.isin(known - 1, known)]
-            more = accumulator.beside(ins, operands, actual, vectors.held) if beside else {}
+            more = accumulator.context_of(ins, operands, actual, vectors.held) if beside else {}
             operands = ins.resolve(operands, actual, vectors.held) | more
         return {name: codes[known] for name, codes in operands.items()}, actual[known]
     m, n = vectors.d.shape[1:]

@@ -15,7 +15,7 @@ from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
 from golden.identify.diagnose.conditions import zero_codes
 from golden.identify.minimising import minimise, of_one_kind
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.vectors.tiles import element
 from rtl_tb.dut.policy import ComparePolicy, is_nan

@@ -19,6 +19,6 @@ def explain_results(
     if not verdict.wrong_d.any():
         return None
     places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None
-    operands, actual = as_dots(verdict, True, places)
+    operands, actual = as_dots(verdict, True, places, job.dut.compare.exclude)
     unit = job.vectors.instruction.stateless
     return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress, budget=budget)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from golden.budget import Budget
 from golden.identify.minimising import minimise, of_one_kind
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.state import starts
 from golden.stimuli import one

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import ShapeError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import INPUTS
 from golden.vectors.word import WordLayout

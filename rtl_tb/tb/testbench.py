@@ -24,7 +24,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event
 
 from golden.errors import nearest
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import WordLayout
 from rtl_tb.engines import traffic

@@ -23,8 +23,8 @@ import numpy.typing as npt
 import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
-from golden.instruction import Instruction
 from golden.model import engine
+from golden.model.instruction import Instruction
 from golden.model.registers import Registers
 from golden.program.keys import STATUS
 

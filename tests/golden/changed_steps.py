@@ -11,7 +11,7 @@ import numpy as np
 
 import golden
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from golden.circuit.specification import Circuit, circuit_of
 from golden.circuit.words import Word, Words, evaluate
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 Bits = npt.NDArray[Any]
 

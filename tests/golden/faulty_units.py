@@ -10,7 +10,7 @@ from random_units import random_unit
 
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.keys import (
     Candidates,
     Causes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from random_operands import Bits, Operands, as_dots, draw_dots, draw_matrices
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 

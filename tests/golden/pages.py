@@ -30,6 +30,7 @@ import sys
 import tomllib
 import traceback
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -265,7 +266,7 @@ def _check_mmagold(arguments: list[str]) -> None:
         word, *arguments = arguments
         command, name = command.commands[word], f"{name} {word}"
     try:
-        command.make_context(name, arguments)
+        copy(command).make_context(name, arguments)  # it keeps the help option of the context it made
     except Exception as error:  # click's, or typer's copy of it
         message = error.format_message() if hasattr(error, "format_message") else error
         raise PageError(f"{name} {' '.join(arguments)}: {message}") from None

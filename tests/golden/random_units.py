@@ -14,7 +14,7 @@ import yaml_text
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES, OVERFLOWS
 
 SHAPES = ((1, 1), (3, 5), (1, 17), (3, 8), (2, 16), (2, 24), (1, 32), (2, 40), (5, 3), (17, 1), (16, 8))

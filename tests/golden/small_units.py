@@ -8,7 +8,7 @@ import numpy as np
 
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 HEAD = "unit: u\nshape: {{k: {k}}}\nformats: {{a: {a}, b: {b}, c: {c}, d: {d}}}\nsteps:\n"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import golden
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.stimuli.codes import corner_codes, negate, special_codes
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.reference import Cut, Event
 from golden.model.registers import Block, Registers, Roundings, SeenStep, number_type
 from golden.number.formats import Format, Kind, Number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from golden.catalog.unit_files import load_instruction
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 UNIT = """unit: mac
 shape: {{k: 4}}

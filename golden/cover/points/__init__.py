@@ -40,7 +40,7 @@ from golden.cover.points.results import result_points, result_samples
 from golden.cover.points.sequences import sequence_points, sequence_samples
 from golden.cover.points.sum_round import round_points, round_samples, sum_points, sum_samples
 from golden.cover.ranges import Held, spans_of
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import Registers, SeenStep
 from golden.program.modes import mode_text
 from golden.program.program import Operation

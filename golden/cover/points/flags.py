@@ -14,7 +14,7 @@ from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.results import makes_infinity, takes
 from golden.cover.points.sum_round import REMAINDERS, round_points
 from golden.cover.ranges import Held, spans_of
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.status import INEXACT, INVALID, NOTHING, OVERFLOW, UNDERFLOW
 from golden.program.bounds import Bounds, group_sizes, rounded_total, terms_of
 from golden.program.flags import flags_code, flags_text

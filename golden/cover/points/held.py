@@ -15,7 +15,7 @@ from functools import reduce
 
 from golden.cover.points.results import can_wrap, final_total, result_points
 from golden.cover.ranges import Held, spans_of
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import ROUNDINGS
 from golden.program.bounds import Bounds, either, exponent_of, kept_bits, of_format, of_zero, result_of
 from golden.program.steps import Align, Multiply, Sum

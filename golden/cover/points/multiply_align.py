@@ -12,7 +12,7 @@ import numpy as np
 
 from golden.cover.points.point import Array, Coverpoint, Sample, stage_name
 from golden.cover.ranges import Held, spans_of
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import Numbers, SeenStep, joined
 from golden.number.formats import Kind
 from golden.number.rounding import BELOW, ROUNDINGS, TIE

@@ -10,7 +10,7 @@ import numpy as np
 from golden.cover.points.classes import class_bins, classify, coarse_bins, coarse_of, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample, crossed
 from golden.cover.ranges import Held
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
 

@@ -11,7 +11,7 @@ from golden.cover.points.classes import class_bins, classify, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.sum_round import largest_result, overflows
 from golden.cover.ranges import Held, spans_of
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format
 from golden.number.rounding import BELOW, ROUNDINGS, TIE

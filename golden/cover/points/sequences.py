@@ -9,7 +9,7 @@ import numpy as np
 from golden.cover.points.classes import coarse_bins, coarse_of, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.ranges import Held
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import decode
 from golden.program.state import before, places
 

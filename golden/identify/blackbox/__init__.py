@@ -1,9 +1,10 @@
-"""From a black box to its specification: questions, candidates, and questions again.
+"""From a black box to its specification: queries, candidates, and queries again.
 
     found = golden.dissect(f, formats={"a": "f16", "b": "f16", "c": "f32", "d": "f32"}, k=8)
     found.instruction, found.yaml, found.undecided
 
-`box` asks and counts, `order` finds which terms meet before which, `skeletons` are the programs of that
-order, `moves` their neighbours, `fitting` the search among those, `dissecting` the whole of it, `found` what
-it says; `sources` opens black boxes by name.
-"""
+A question (query) is one dot product for the box; the bank (`box`) holds questions and answers. `sum_order`
+and `product_groups` find which terms meet before which, `templates` has the skeletons of that order, and
+`starting_points` what one term shows. `neighbourhood` and `structure` list the changes of a candidate,
+`fitting` searches among them, `discriminate` separates rivals, and `dissecting` is the whole search.
+`evidence` and `report` say what shows each key; `sources` opens black boxes by name."""

@@ -1,6 +1,6 @@
-"""The box under question: every question that was asked and its answer, within a limit of asks and seconds.
+"""The black box: every question and its answer, within a budget of queries and seconds.
 
-The search never sees more of a unit than this: formats, K, and codes for codes.
+The search sees nothing else of a unit: formats, K, and codes for codes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from golden.errors import MmagoldError, OperandError, one_line
 from golden.identify.blackbox.questions import Coverage
 from golden.identify.search import Statistics
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.program.modes import mode_text
 from golden.program.program import Program
@@ -26,26 +26,26 @@ from golden.unit import FunctionUnit, Unit, name_of, signature_of
 
 Mask = npt.NDArray[np.bool_]
 _GLANCE = 256
-"""Questions that a program is held against first."""
+"""Questions on which a program is run first."""
 
 
 class BudgetEnded(Exception):
-    """No more questions may be asked, or no time is left; the search ends with what it has."""
+    """No queries or no time are left; the search ends with what it has."""
 
 
 @dataclass
 class Meter:
-    """How many dot products a unit was asked, and how long it takes: for a call, and `each` for a dot product
-    more, from the least and the largest batch so far. The first call is left out, which may load what later
-    ones have."""
+    """Counts the dot products of a unit, and measures its time: for a call, and `each` for one more dot
+    product, from the smallest and the largest batch so far. The first call is left out, because it may load
+    what later ones reuse."""
 
-    asked: int = 0
+    queries: int = 0
     calls: int = 0
     least: tuple[int, float] = (0, 0.0)
     most: tuple[int, float] = (0, 0.0)
 
     def took(self, count: int, seconds: float) -> None:
-        """A batch was answered."""
+        """Records that a batch was answered."""
         self.calls += 1
         if self.calls == 1:
             return
@@ -67,14 +67,14 @@ class Meter:
 
 @dataclass
 class Box:
-    """A unit that is asked and nothing else.
+    """A unit that can only be queried.
 
     Attributes:
         unit: whatever answers dot products, without modes.
-        asks: dot products that may still be asked.
-        deadline: on time.monotonic; no question is asked after it.
-        meter: what it was asked, also through another view of the same unit. codes: which codes.
-        own: what the unit takes. takes: what a question is made of, always with c.
+        asks: the query budget in dot products.
+        deadline: on time.monotonic; no query is sent after it.
+        meter: counts all queries, also those through another view of the same unit. codes: the codes used.
+        own: the signature of the unit. takes: the signature of a question, always with c.
     """
 
     unit: Unit
@@ -90,11 +90,11 @@ class Box:
         self.takes = self.own.stateless
 
     def ask(self, operands: Operands) -> tuple[Operands, Bits]:
-        """Questions (n, ...) as they were asked, and the answers (n,).
+        """Sends questions (n, ...); returns them as they were sent, and the answers (n,).
 
-        A unit that keeps its accumulator is given c before its products are added: by `load`, or where it
-        has none by a dot product that makes it as nearly as one can from zero; what the unit answered last is
-        the c of the question. +0 is what `clear` makes it, whatever the unit held.
+        A unit that keeps its accumulator is given c before its products are added: by `load`, or without it
+        by a dot product that makes c from zero as nearly as possible. The previous answer of the unit is then
+        the c of the question. +0 is the result of `clear`, whatever the accumulator was.
 
         Raises:
             BudgetEnded, OperandError: as `answer`.
@@ -117,13 +117,13 @@ class Box:
 
     @property
     def each(self) -> int:
-        """Dot products that a question takes."""
+        """Dot products for one question."""
         if not self.own.state or (self.own.load and "load" not in self.own.alone):
             return 1
         return 2 if self.own.load or "clear" not in self.own.alone else 3
 
     def _steps(self, operands: Operands) -> list[Operands]:
-        """What a unit that keeps its accumulator is given for a question, one after the other, the question
+        """The dot products that a unit with an accumulator gets for one question, in order, the question
         itself last."""
         count = len(operands["a"])
         no, yes = np.zeros(count, np.uint8), np.ones(count, np.uint8)
@@ -133,9 +133,9 @@ class Box:
         rest = {name: codes for name, codes in operands.items() if name != "c"}
         made = making(self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count))
         zero = operands["c"] == 0
-        if "clear" in self.own.alone:  # its products do not count: it comes before what makes c, or after
+        if "clear" in self.own.alone:  # clear ignores the products: it comes before what makes c, or after
             return _cleared([(rest, ~zero), (made, zero), (rest, no)])
-        for name, codes in rest.items():  # anything but zero is there to be cleared
+        for name, codes in rest.items():  # any nonzero accumulator will do: it is cleared next
             made[name][zero] = codes[zero]
         return _cleared([(made, yes), (rest, zero)])
 
@@ -143,14 +143,14 @@ class Box:
         """The codes of d (n,) for a batch of dot products (n, ...).
 
         Raises:
-            BudgetEnded: the batch is more than may be asked, or than the box answers in the time left.
-            OperandError: the box does not answer; what it raised is told.
+            BudgetEnded: the batch exceeds the budget, or the box would not answer it in the time left.
+            OperandError: the box does not answer; the message gives its exception.
         """
         count = len(operands["a"])
         begun = time.monotonic()
-        if count > self.asks - self.asked or begun + self.meter.of(count) > self.deadline:
+        if count > self.asks - self.queries or begun + self.meter.of(count) > self.deadline:
             raise BudgetEnded
-        self.meter.asked += count
+        self.meter.queries += count
         try:
             given = np.asarray(self.unit.dot(**operands))
         except MmagoldError:
@@ -168,20 +168,20 @@ class Box:
         return given.astype(fmt.dtype)
 
     @property
-    def asked(self) -> int:
-        """Dot products that it was asked."""
-        return self.meter.asked
+    def queries(self) -> int:
+        """Dot products that were sent to it."""
+        return self.meter.queries
 
     @property
     def tile(self) -> Callable[..., Bits] | None:
-        """What answers matrices, D = A * B + C, of a unit that has rows and columns; None of others."""
+        """The function of matrices, D = A * B + C, of a unit that has rows and columns; None for others."""
         if self.own.m * self.own.n == 1 or self.own.state or self.own.modes is not None:
             return None
         return self.unit if isinstance(self.unit, Instruction) else getattr(self.unit, "tile", None)
 
     def can_answer(self) -> int:
-        """Dot products that it may still be asked, and answers in the time that is left."""
-        left, each = self.asks - self.asked, self.meter.each
+        """Dot products that the budget allows and that the box answers in the time left."""
+        left, each = self.asks - self.queries, self.meter.each
         return max(0, left if self.left > each * left else int(self.left / each))
 
     @property
@@ -195,7 +195,7 @@ def _cleared(steps: list[tuple[Operands, Bits]]) -> list[Operands]:
 
 
 class Bank:
-    """Questions with their answers, by kind: what every candidate is held against."""
+    """Questions with their answers, by kind: the data that every candidate has to explain."""
 
     def __init__(self, takes: Signature) -> None:
         self.takes = takes
@@ -210,11 +210,11 @@ class Bank:
         self._of_kinds: dict[frozenset[str], Bank] = {}
         self._by_parts: list[Bank] = []
         self.spent: dict[Hashable, int] = {}
-        """Programs from which a fit to these questions found nothing better, with what effort."""
+        """Programs from which a fit to these questions found nothing better, with the effort of that fit."""
         self.statistics: dict[str, Statistics] = {}
-        """What the passes of fits to these questions, or parts of them, were worth."""
+        """Calls, successes and times of the passes in fits to these questions or parts of them."""
         self.read_off: dict[type, object] = {}
-        """What was read off these answers, by what it is."""
+        """Facts derived from these answers, by their type."""
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -225,7 +225,7 @@ class Bank:
         return self._kind
 
     def add(self, kind: str, operands: Operands, answers: Bits) -> None:
-        """Keeps questions (n, ...) and their answers (n,)."""
+        """Adds questions (n, ...) and their answers (n,)."""
         self.add_each([kind] * len(answers), operands, answers)
 
     def add_each(self, kinds: Sequence[str], operands: Operands, answers: Bits) -> None:
@@ -247,14 +247,14 @@ class Bank:
         return found
 
     def some_wrong(self, program: Program, each: int) -> Bank:
-        """Of the questions that a program answers otherwise than the box did, so many of each kind."""
+        """Questions that a program answers differently than the box did, up to `each` of each kind."""
         wrong = np.flatnonzero(self.wrong(program))
         kinds = self._kind[wrong]
         taken = [wrong[kinds == number][:each] for number in np.unique(kinds)]
         return self.part(np.concatenate(taken) if taken else wrong)
 
     def take(self, other: Bank) -> None:
-        """Keeps the questions of another bank, too."""
+        """Adds the questions of another bank."""
         self.add_each([other.kinds[number] for number in other.numbers], other.operands, other.answers)
 
     def of_kinds(self, kinds: frozenset[str]) -> Bank:
@@ -269,29 +269,29 @@ class Bank:
         return np.isin(self._kind, [number for number, kind in enumerate(self.kinds) if kind in kinds])
 
     def wrong(self, program: Program) -> Mask:
-        """Where a program with the box's formats answers otherwise than the box did, (n,)."""
+        """Where a program with the box's formats answers differently than the box did, (n,)."""
         return np.asarray(self.answered(program) != self.answers)
 
     def explained(self, program: Program) -> bool:
-        """Whether a program answers all questions as the box did; what a few from everywhere show to be wrong
-        is not held against all others."""
+        """Whether a program answers all questions as the box did. A small random part is tried first and
+        stops most wrong programs early."""
         if not self._by_parts:
             mixed = np.random.default_rng(0).permutation(len(self))
             self._by_parts = [self.part(mixed[:_GLANCE]), self.part(mixed[_GLANCE:])]
         return not any(part.wrong(program).any() for part in self._by_parts)
 
     def alike(self, program: Program, other: Program) -> bool:
-        """Whether two programs answer all questions the same."""
+        """Whether two programs answer all questions alike."""
         return np.array_equal(self.answered(program).copy(), self.answered(other))
 
     def answered(self, program: Program) -> Bits:
-        """What a program answers, (n,); the array is written again by the next call."""
+        """The answers of a program, (n,); the next call overwrites the array."""
         if self._trials is None:
             self._trials = Trials(self.takes, self.operands)
         return self._trials.answers(program)
 
     def counts(self, wrong: Mask) -> dict[str, tuple[int, int]]:
-        """By kind: how many of how many are wrong."""
+        """By kind: how many are wrong, and how many there are."""
         return {
             kind: (int(wrong[self._kind == number].sum()), int((self._kind == number).sum()))
             for number, kind in enumerate(self.kinds)
@@ -299,8 +299,8 @@ class Bank:
 
 
 def dense_view(unit: Unit) -> Unit:
-    """The unit itself or, of a sparse one, the dense unit of K / 2 products that it is while the metadata
-    select the first elements: the order of the sum and every rule of it are the same."""
+    """The unit itself or, for a sparse one, the dense unit of K / 2 products that it is while the metadata
+    select the first elements: the order of the sum and every other rule are the same."""
     takes = signature_of(unit)
     if takes.pattern is None:
         return unit
@@ -339,7 +339,7 @@ def mode_view(unit: Unit, code: int) -> FunctionUnit:
 
 
 def selected(takes: Signature, operands: Operands) -> Operands:
-    """The operands (n, ...) of the dense unit: of b those that the metadata select."""
+    """The operands (n, ...) of the dense unit: of b only the elements that the metadata select."""
     if takes.pattern is None:
         return operands
     b = np.take_along_axis(operands["b"], takes.pattern.columns(operands["metadata"]), axis=-1)
@@ -347,12 +347,12 @@ def selected(takes: Signature, operands: Operands) -> Operands:
 
 
 def keeping(found: Instruction, takes: Signature) -> Instruction:
-    """What was found of single dot products as a unit that keeps its accumulator as the box does."""
+    """A unit found from single dot products, with the accumulator of the box."""
     return replace(found, state=takes.state, load=takes.load, alone=takes.alone)
 
 
 def as_taken(found: Instruction, takes: Signature) -> Instruction:
-    """What was found of a dense view as the unit with the operands that the box takes."""
+    """A unit found through the dense view, with the operands that the box takes."""
     if takes.pattern is None:
         return keeping(found, takes)
     return Instruction(

@@ -1,4 +1,4 @@
-"""Candidates: programs that can be run and held against the box, none that the loader would refuse."""
+"""Candidates: programs that can be run and compared with the box, and that the loader accepts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import is_
 
 from golden.catalog.relatives import arithmetic
 from golden.errors import CoreError, OperandError, SpecError
-from golden.instruction import CUSTOM, Evidence, Instruction
+from golden.model.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program.checks import StepChecks
@@ -62,7 +62,7 @@ class Candidate:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """What decides its results."""
+        """Equal for candidates with the same results."""
         return arithmetic(self.instruction)
 
     @property
@@ -71,7 +71,7 @@ class Candidate:
         return self.takes.formats
 
     def dot(self, **operands: Bits) -> Bits:
-        """What it answers."""
+        """Its answers."""
         return self.instruction.dot(**operands)
 
     @cached_property
@@ -80,11 +80,11 @@ class Candidate:
         return Program(self.operations)
 
     def with_operations(self, operations: Iterable[Operation]) -> Candidate | None:
-        """The same with other operations; None where no unit can be that."""
+        """The same with other operations; None if no unit can have them."""
         return candidate(self.takes, operations, self.order)
 
     def with_each_step(self, changed: Callable[[Step], Step]) -> Candidate | None:
-        """The same with every step changed; None where no unit can be that."""
+        """The same with every step changed; None if no unit can have them."""
         return self.with_operations(o.with_steps(map(changed, o.steps)) for o in self.operations)
 
 
@@ -97,14 +97,14 @@ def operation(
     out: Format,
     to: str,
 ) -> Operation:
-    """One operation; the formats of what it reads are set when the program is whole (`candidate`)."""
+    """One operation; the formats of its operands are set when the program is complete (`candidate`)."""
     return Operation(
         OWN_STEPS, tuple(steps), tuple(k_index), seed, addends, None, takes.formats["c"], out, to
     )
 
 
 def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> Candidate | None:
-    """The program with the formats of earlier results filled in; None where the loader would refuse it."""
+    """The program with the formats of earlier results filled in; None if the loader would refuse it."""
     results: dict[str, Format] = {}
     linked: list[Operation] = []
     filled: dict[tuple[int, Format], tuple[Step, ...]] = {}
@@ -139,7 +139,7 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
 
 
 def meant(takes: Signature, near: Instruction) -> Candidate:
-    """An instruction as the start of a search of what takes the same operands.
+    """An instruction as the start of a search for a unit with the same operands.
 
     Raises:
         OperandError: it takes others.
@@ -154,13 +154,13 @@ def meant(takes: Signature, near: Instruction) -> Candidate:
 
 
 def _with_words(steps: tuple[Step, ...], out: Format) -> tuple[Step, ...]:
-    """The steps with their words; the same ones where they have them."""
+    """The steps with their NaN words; unchanged if they have them."""
     filled = tuple([with_word(step, out) for step in steps])
     return steps if all(map(is_, filled, steps)) else filled
 
 
 def with_word(step: Step, out: Format) -> Step:
-    """The step with the word of a NaN filled in where it names none, as the loader does."""
+    """The step with the word of a NaN filled in if it has none, as the loader does."""
     if isinstance(step, _WITH_WORDS) and step.nan is None:
         word = (format_of(step) or out).nan
         return step if word is None else replace(step, nan=word)
@@ -168,8 +168,8 @@ def with_word(step: Step, out: Format) -> Step:
 
 
 def with_results(one: Operation, fmt: Format) -> Operation:
-    """The operation with results of another format, and that one's words of NaNs: those of the format before
-    are numbers there, or no codes at all, which the loader refuses."""
+    """The operation with results of another format, and that format's words of NaNs: words of the previous
+    one would be numbers, or no codes at all, which the loader refuses."""
     if fmt == one.out_format:
         return one
     last = replace(one.final, format=fmt, nan=None)
@@ -185,7 +185,7 @@ def _without_words(step: Step, fmt: Format) -> Step:
 
 
 def _sound(takes: Signature, one: Operation) -> bool:
-    """Whether the loader would take an operation; a NaN that it makes for a later one is a NaN."""
+    """Whether the loader would accept an operation: a NaN that it makes for a later one is a NaN."""
     checks = _begun(takes, one.k_index, one.seed == NO_SEED, len(one.addends), *one.formats)
     for step in one.steps:
         checks = checks.then(step)
@@ -205,7 +205,7 @@ def _begun(
     seed: Format,
     out: Format,
 ) -> _Followed:
-    """An operation before its first step: what its checks depend on, looked up by the unit itself."""
+    """An operation before its first step: the state of its checks, cached by the unit itself."""
     seed_name = NO_SEED if no_seed else "c"
     one = Operation(OWN_STEPS, (), k_index, seed_name, ("",) * addends, operands, seed, out, "")
     return _root(_outline(takes, one), *_formats_of(takes))
@@ -214,7 +214,7 @@ def _begun(
 def _formats_of(
     takes: Signature,
 ) -> tuple[tuple[Format, ...], tuple[tuple[str, Format], ...], int, int | None]:
-    """What the checks of an operation ask of a unit."""
+    """The properties of a unit that the checks of an operation read."""
     formats = tuple(takes.formats[name] for name in "abcd")
     scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)
     block = None if takes.scale_block is None else takes.scale_block * takes.stored_k // takes.k
@@ -222,8 +222,8 @@ def _formats_of(
 
 
 def _outline(takes: Signature, one: Operation) -> Operation:
-    """An operation without its steps, and without what their checks do not depend on: operations of a chain
-    have the same."""
+    """An operation without its steps and everything that their checks do not read: operations of a chain
+    share it."""
     places = one.k_index if takes.scale_block is not None else tuple(range(len(one.k_index)))
     seed, addends = NO_SEED if one.seed == NO_SEED else "c", ("",) * len(one.addends)
     return Operation(
@@ -240,10 +240,10 @@ def _is_nan(word: int | None, fmt: Format) -> bool:
 
 
 class _Followed:
-    """The registers after some steps. What follows is kept: neighbours of a candidate share their first steps
-    with it, and those behind a step of which the bounds of registers do not depend.
+    """The registers after some steps, cached: neighbours of a candidate share its first steps, and all later
+    steps of which the bounds of registers do not depend.
 
-    alike: of the same operation, what was met before, by all that later checks ask of it.
+    alike: earlier entries of the same operation, by everything that later checks read.
     """
 
     def __init__(self, checks: StepChecks | None, alike: dict[object, _Followed] | None = None) -> None:
@@ -252,7 +252,7 @@ class _Followed:
         self.alike: dict[object, _Followed] = {} if alike is None else alike
 
     def then(self, step: Step) -> _Followed:
-        """The same after one step more; `_REFUSED` where the loader would refuse it."""
+        """The state after one more step; `_REFUSED` if the loader would refuse it."""
         found = self.next.get(step)
         if found is None:
             if len(self.next) >= _MOST_NEXT:
@@ -277,12 +277,13 @@ class _Followed:
 
 
 def _asked_later(checks: StepChecks) -> object:
-    """All that checks of further steps of an operation depend on."""
+    """Everything that checks of later steps of an operation read."""
     return frozenset(checks.registers.items()), checks.scales, frozenset(checks.blocks.items())
 
 
 _REFUSED = _Followed(None)
 _MOST_NEXT = 2048
+"""Cached followers of one entry, to bound the memory. Chosen, not measured."""
 
 
 @lru_cache(maxsize=32)
@@ -300,8 +301,8 @@ def _root(
 
 
 def _of_its_own(step: Step, out: Format) -> bool:
-    """Whether a step speaks of registers that it reads, and of words of its format: what the reader of YAML
-    alone asks."""
+    """Whether a step only names registers that it reads, and words of its format: the checks of the YAML
+    reader alone."""
     if isinstance(step, SpecialValues):
         return all(
             cause in WITH_PAYLOAD if word is None else word < 1 << out.bits for cause, word in step.nans

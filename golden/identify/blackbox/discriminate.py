@@ -1,7 +1,8 @@
-"""Questions that tell a candidate from its rivals: other programs that answer all so far as it does.
+"""Queries that distinguish a candidate from its rivals: other programs that answer all questions so far
+alike.
 
-Rivals are its neighbours, one key away, and other orders of the sum, fitted to the same answers. Operands are
-drawn in plenty and run through both: only those that the two answer otherwise are worth asking.
+Rivals are its neighbours, one key away, and other orders of the sum, fitted to the same answers. Many
+operands are drawn and run through both programs; only operands with two different answers are worth a query.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from itertools import pairwise, takewhile
 import numpy as np
 
 from golden import stimuli
-from golden.identify.blackbox import few_terms, fitting
+from golden.identify.blackbox import fitting, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.canonical import canonical_form
 from golden.identify.blackbox.evidence import Taken
-from golden.identify.blackbox.moves import Hints, Move, moves, resets
-from golden.identify.blackbox.questions import among_zeros, beside_overflow, vanishing
-from golden.identify.blackbox.settled import settled
+from golden.identify.blackbox.neighbourhood import Hints, Move, moves, resets
+from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
 from golden.model.trials import Trials
 from golden.number.frozen import replace
 from golden.program.keys import declared
@@ -31,24 +32,26 @@ from golden.program.steps import Align, Step, Sum
 from golden.yamlfile import MISSING
 
 Rng = Callable[..., np.random.Generator]
+# The numbers below were chosen, unless a measurement is named; the search with them was measured as a whole
+# (see dissecting.py).
 _FLOORS = ("floor", "min_exponent")
 _MAXIMUM = ": maximum"
 TIES = "beside_tie"
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
-"""Kinds that tell least exponents, which few operands reach, and how many of each."""
+"""Kinds that distinguish least exponents, which few operands reach, and how many of each."""
 _OF_SCALED = 128
-"""Operands at the floor of either program of units with scales, which have one at few places."""
+"""Operands at the floor of either program for units with scales, which reach it in few places."""
 _TINY = ": tiny"
 _AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
-"""The same for what is tiny before a number is rounded and not after: of 148,695 questions of one
-dissection none told the two where c was not added."""
+"""The same for numbers that are tiny before rounding, but not after it: in one dissection none of 148,695
+questions distinguished the two rules when c was not added."""
 _CAUSES = ": nans"
 _WORDS_OF_NANS = (": nan", _CAUSES)
 _AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
-"""The same for words of NaNs: which cause comes first shows only where two meet."""
+"""The same for words of NaNs: the priority of causes shows only where two of them meet."""
 _FAR_BELOW = (": window", ": spared")
 _AT_FAR_BELOW = {TIES: 4096, "cancelling": 4096}
-"""The same for terms far below the others, of which one bit decides a tie, or what cancels."""
+"""The same for terms far below the others: one bit of them decides a tie, or shows after cancellation."""
 _AIMED = dict.fromkeys(
     (
         *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
@@ -58,31 +61,32 @@ _AIMED = dict.fromkeys(
 )
 """The same for all other keys."""
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
-"""Kinds of which two products alone are asked, too."""
+"""Kinds that are also drawn with two products alone."""
 _ALIGN = "align of "
 _MANY, _SOME = 12, 4
-"""How many times more of them, and of operands near overflow and between links."""
+"""Multiples of the usual count: for these kinds; for operands near overflow and between links."""
 _LINKS = "between_links"
 _OWN = 8
-"""Values of one key that have operands aimed at them; of least exponents all have."""
+"""Values of one key for which operands are aimed; least exponents have no limit."""
 _TAKEN, _ENOUGH = 8, 4
-"""Questions for one rival, and how many of those for others are enough for it, too."""
+"""Queries for one rival; and queries for other rivals that already distinguish it and make more
+unnecessary."""
 _PARTS = (16, 4, 1)
-"""Shares of operands that a rival is held against one after the other, until some tell it."""
+"""Shares (1/n) of the operands on which a rival is run, one after the other, until some distinguish it."""
 _MORE_BITS = (6, 8)
-"""By how much alignments are wider that a candidate is told from on every kind of operands."""
+"""Bits by which alignments are widened to obtain a rival for every kind of operands."""
 _OF_ORDERS = 4
-"""Of the operands that are drawn for the candidate, one of so many for another order."""
+"""A rival order gets one in 4 of the operands that are drawn for the candidate."""
 _PLAINER_SECONDS, _MOST_PLAINER = 2.0, 4
-"""Time to fit a candidate without one of its keys, and how many of those are told apart."""
+"""Seconds to fit a candidate without one of its keys, and how many such programs are compared."""
 _MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
-"""Starts of which those of each shape come first; other orders that are looked at, time to fit each, and
-what is too far off: wrong on one in so many."""
+"""Starts, varied by shape, from which other orders are taken; other orders that are tried; seconds to fit
+each; and a start is too far off if it is wrong on more than one question in 50."""
 
 
 ORDER = "order of the sum"
 OTHER_WORDS = "other keys"
-"""The keys of rivals that are other programs: with another order of the sum, or with some other keys."""
+"""The keys of rivals that are other programs: with another order of the sum, or with several other keys."""
 
 
 def is_extra(key: str) -> bool:
@@ -91,7 +95,7 @@ def is_extra(key: str) -> bool:
 
 
 def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = False) -> list[Move]:
-    """Single changes of a candidate: all floors of exponents, others near what they are.
+    """Single changes of a candidate: all floors of exponents, other keys near their present values.
 
     Args:
         words: NaNs that the box answered.
@@ -105,8 +109,8 @@ def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = Fals
 def alike(
     candidate: Candidate, bank: Bank, changes: Iterable[Move], deadline: float
 ) -> list[tuple[str, Candidate]]:
-    """Neighbours that answer the whole bank right, by the key that they change; least exponents, and what
-    every unit has, before what few have: the time may end."""
+    """Neighbours that answer the whole bank correctly, with the key that they change. Least exponents, and
+    what every unit has, come before what few units have, because the time may end."""
     ordered = sorted(changes, key=lambda one: is_extra(one.key) and not one.key.endswith(_FLOORS))
     made = ((move.key, move.apply(candidate)) for move in ordered)
     within = takewhile(lambda _: time.monotonic() < deadline, made)
@@ -114,12 +118,12 @@ def alike(
 
 
 def apart(candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]) -> list[tuple[str, Candidate]]:
-    """Rivals that can answer otherwise than a candidate, as far as bounds show, and one of each that answer
-    alike among themselves."""
-    seen = {settled(candidate)}
+    """Rivals that can differ from a candidate as far as bounds of registers show, one for each canonical
+    form."""
+    seen = {canonical_form(candidate)}
     found = []
     for key, one in rivals:
-        now = settled(one)
+        now = canonical_form(one)
         if now not in seen:
             seen.add(now)
             found.append((key, one))
@@ -129,10 +133,10 @@ def apart(candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]) -> list
 def other_starts(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> list[fitting.Fit]:
-    """Skeletons of other orders as they are, or with the steps of the candidate that they share or that stand
-    in the same place, the best first. All, that of the candidate's own order, too, also with what they align
-    to: a candidate that explained what was asked before may say that otherwise and be far from what does now.
-    """
+    """Skeletons of other orders, unchanged or with the steps of the candidate that they share or that stand
+    in the same place, the best first. All of them are also tried with their own alignment: a candidate that
+    explained the earlier questions may express them differently and be far from what explains the new
+    ones."""
     seen, found = set[str](), list[fitting.Fit]()
     for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
         if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
@@ -147,19 +151,20 @@ def other_starts(
 
 
 def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
-    """A skeleton as it is, and with steps of a candidate; of its own order what aligns otherwise."""
+    """A skeleton unchanged and with steps of a candidate; for the candidate's own order, with other
+    alignments."""
     found = [_with_steps_of(one, candidate, aligned=False)]
     alike = len({o.steps for o in candidate.operations}) == 1
     if one.order != candidate.order:
         found += [_with_steps_of(one, candidate), one]
-        found += few_terms.with_ends(one, candidate) if alike else ()
+        found += starting_points.with_ends(one, candidate) if alike else ()
     return [new for new in found if new is not None and new.operations != candidate.operations]
 
 
 def other_orders(
     candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
 ) -> Iterator[Candidate]:
-    """Skeletons of other orders that explain the whole bank, too, once they are fitted."""
+    """Skeletons of other orders that explain the whole bank, too, after a fit."""
     for start in other_starts(candidate, ranked, bank, deadline):
         if time.monotonic() > deadline or start.wrong > len(bank) // _FAR:
             break
@@ -169,17 +174,17 @@ def other_orders(
 
 
 def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
-    """Programs that say in as many words or fewer what explains the whole bank, too: what is found from a
-    candidate without one of the keys that it sets, those first that explain least. Keys can say, on all that
-    was asked, what another one says alone."""
+    """Programs of at most as many words that explain the whole bank, too: fits of the candidate without one
+    of the keys that it sets, starting with the keys that explain least. On the questions so far, several keys
+    can have the effect of another single one."""
     found: dict[object, fitting.Fit] = {}
     most = words(fit.candidate)
     starts = []
     for reset in resets(fit.candidate):
         new = reset.apply(fit.candidate)
         if new is not None and time.monotonic() < deadline:
-            told = [*fit.told, Taken(reset.text, fit.candidate, new)]
-            start = fitting.Fit(new, fitting.wrong_of(bank, new), told)
+            changes = [*fit.changes, Taken(reset.text, fit.candidate, new)]
+            start = fitting.Fit(new, fitting.wrong_of(bank, new), changes)
             if start.wrong or words(new) < most:  # else it is a neighbour like all others
                 starts.append(start)
     for start in sorted(starts, key=_wrong):
@@ -193,8 +198,8 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
 
 
 def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.Fit]:
-    """What explains the bank from a start: one for each key that alone does; where none does, what a fit
-    leads to."""
+    """Fits that explain the bank from a start: one for each key that does so alone; if none does, the result
+    of a longer fit."""
     seen: set[str] = set()
     if start.wrong <= len(bank) // _FAR:
         for key, one in fitting.explaining(bank, start, until):
@@ -206,7 +211,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
 
 
 def words(candidate: Candidate) -> int:
-    """How much a program says: its steps, and what is set of their keys beside what is theirs unless told."""
+    """The length of a program: its steps, and the values of keys that differ from their defaults."""
     steps = dict.fromkeys(s for operation in candidate.operations for s in operation.steps)
     given = (
         getattr(step, name)
@@ -224,8 +229,8 @@ def _wrong(fit: fitting.Fit) -> int:
 
 
 def _with_steps_of(one: Candidate, other: Candidate, aligned: bool = True) -> Candidate | None:
-    """A candidate with the steps of another one that have the same registers; groups stay as they are, and
-    what is aligned to what and how it is cut where it is not `aligned` as that."""
+    """A candidate with the steps of another one that have the same registers. Groups stay; without `aligned`,
+    so do the alignment exponent and its rounding."""
     known = {(type(s), s.of, s.to): s for o in other.operations for s in o.steps}
 
     def changed(step: Step) -> Step:
@@ -246,15 +251,16 @@ def questions(
     rng: Rng,
     deadline: float,
 ) -> Operands | None:
-    """Operands (n, ...) that the candidate and its rivals answer otherwise; None where none was drawn.
+    """Operands (n, ...) that the candidate and its rivals answer differently; None if none was drawn.
 
     Args:
-        rivals: by the key that they change, `ORDER` or `OTHER_WORDS`; operands are aimed at each, too.
+        rivals: with the key that each changes, `ORDER` or `OTHER_WORDS`; operands are also aimed at each
+            rival.
         each: operands of each kind that are aimed at the candidate.
-        rng: of some numbers, which say what it is for.
+        rng: of some numbers, which name its purpose.
     """
     takes, pools = candidate.takes, _pools(candidate, rivals, each, rng)
-    of_alignments = pools[:1]  # what is aligned to what shows among many terms, if it does among few
+    of_alignments = pools[:1]  # the alignment of terms shows among many terms, if it does among few
     found: list[Operands] = []
     aimed: Counter[str] = Counter()
     between = Between(candidate, [rival for _, rival in rivals])
@@ -262,12 +268,14 @@ def questions(
         key, rival = rivals[index]
         if time.monotonic() > deadline:
             break
+        # Operands drawn for all rivals come first: they cost nothing more for one that they distinguish.
         if not between.is_between(index):
-            asked = of_alignments if key.startswith(_ALIGN) else pools
-            told = any(pool.tells(rival, rng(index)) for pool in asked)
-            between.note(index, told)
-            if told:
+            chosen = of_alignments if key.startswith(_ALIGN) else pools
+            distinguished = any(pool.distinguishes(rival, rng(index)) for pool in chosen)
+            between.note(index, distinguished)
+            if distinguished:
                 continue
+        # Only a rival that none of them distinguishes gets operands of its own.
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
@@ -283,12 +291,13 @@ def questions(
         )
         shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
         found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
+    # Every operand in the result has two different answers, of the candidate and of a rival.
     found += [pool.taken for pool in pools if pool.chosen.any()]
     return _joined(found) if found else None
 
 
 def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
-    """Operands of every kind, with many terms, and those with few, where nothing else has a say."""
+    """Operands of every kind, with many terms, and with few terms, where nothing else contributes."""
     others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
     counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
@@ -300,7 +309,7 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
     few = among_zeros(takes, few, rng(len(drawn), 1))
     over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
-    few = _joined([few, beside_overflow(takes, over, rng(len(drawn), 3))])
+    few = _joined([few, near_overflow(takes, over, rng(len(drawn), 3))])
     none = vanishing(candidate.instruction, _SOME * each, rng(len(drawn), 4))
     few = few if none is None else _joined([few, none])
     pools = (_joined(drawn), few)
@@ -308,9 +317,9 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
 
 
 def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | None:
-    """Operands (n, ...) of every kind that a candidate with wider alignments answers otherwise, some of each:
-    a unit that keeps more bits beside some operands shows it among those of one kind, and is no rival, as it
-    does not beside others. None where there are no alignments."""
+    """Operands (n, ...) of every kind that a candidate with wider alignments answers differently, some of
+    each. A unit that keeps more bits for some operands only shows it on one kind; it is no rival, because it
+    does not keep them for others. None if there are no alignments."""
     found: list[Operands] = []
     for place, more in enumerate(_MORE_BITS):
         wider = fitting.widened(candidate, more)
@@ -318,13 +327,13 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
             continue
         for index, kind in enumerate(stimuli.KINDS):
             drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
-            told = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
-            found += [{name: codes[told] for name, codes in drawn.items()}] if len(told) else []
+            differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
+            found += [{name: codes[differing] for name, codes in drawn.items()}] if len(differing) else []
     return _joined(found) if found else None
 
 
 class _Pool:
-    """Operands that were drawn for a candidate, and those of them that are worth asking."""
+    """Operands that were drawn for a candidate, and the selection that is worth a query."""
 
     def __init__(self, candidate: Candidate, operands: Operands, rng: np.random.Generator) -> None:
         count = len(operands["a"])
@@ -339,28 +348,28 @@ class _Pool:
         self.answers = [trials.answers(candidate.program).copy() for trials in self.trials]
         self.chosen = np.zeros(count, bool)
 
-    def tells(self, rival: Candidate, rng: np.random.Generator) -> bool:
-        """Whether a rival answers any of them otherwise; then some that do are among the chosen. What a few
-        tell is not held against all."""
-        told = asked = 0
+    def distinguishes(self, rival: Candidate, rng: np.random.Generator) -> bool:
+        """Whether a rival answers any of them differently; then some of these are selected. A rival that a
+        few operands distinguish is not run on all."""
+        differing = known = 0
         for part, trials, answers in zip(self.parts, self.trials, self.answers, strict=True):
             some = np.flatnonzero(trials.answers(rival.program) != answers)
             chosen = self.chosen[part]
-            told, asked = told + len(some), asked + int(chosen[some].sum())
-            if asked < _ENOUGH:
+            differing, known = differing + len(some), known + int(chosen[some].sum())
+            if known < _ENOUGH:
                 chosen[rng.permutation(some)[:_TAKEN]] = True
-            if told >= _TAKEN:
+            if differing >= _TAKEN:
                 break
-        return bool(told)
+        return bool(differing)
 
     @property
     def taken(self) -> Operands:
-        """The operands that were chosen."""
+        """The operands that were selected."""
         return {name: codes[self.chosen] for name, codes in self.operands.items()}
 
 
 def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:
-    """Operands that are aimed at a candidate, so many of each kind."""
+    """Operands that are aimed at a candidate, with a count for each kind."""
     return _joined(
         [
             stimuli.generate(target.instruction, kind, count, rng(place))
@@ -374,15 +383,15 @@ def _joined(parts: list[Operands]) -> Operands:
 
 
 def _at_scaled_floors(key: str, target: Candidate, candidate: Candidate, rng: Rng) -> Iterator[Operands]:
-    """Questions between floors of units with scales, aimed at that of either."""
+    """Queries between the floors of two units with scales, aimed at either floor."""
     for place, one in enumerate((target, candidate) if key.endswith(_FLOORS) else ()):
         if one.instruction.scale_block is not None:
             yield stimuli.generate(one.instruction, "floor_edge", _OF_SCALED, rng(2000, place))
 
 
 def _leasts_as_floors(one: Candidate) -> Candidate | None:
-    """A candidate whose alignments have the least values of their exponents as floors: operands are aimed at
-    floors. None where there is no such value."""
+    """A candidate with the least values of its alignment exponents turned into floors, because operands are
+    aimed at floors. None if there is no least value."""
 
     def floored(step: Step) -> Step:
         if not isinstance(step, Align):
@@ -395,7 +404,7 @@ def _leasts_as_floors(one: Candidate) -> Candidate | None:
 
 
 def _aims(key: str) -> dict[str, int]:
-    """Kinds of operands, and how many of each, that tell values of a key apart."""
+    """Kinds of operands, and how many of each, that distinguish values of a key."""
     if key.endswith(_FLOORS):
         return _AT_FLOORS
     if key.endswith(_TINY):
@@ -406,12 +415,13 @@ def _aims(key: str) -> dict[str, int]:
 
 
 _BOTH_ENDS = 2
+"""Undistinguished values of a number, the least and the greatest, after which values between are skipped."""
 _WORDS = ("nan", "nans")
 
 
 def number_of(candidate: Candidate, rival: Candidate) -> tuple[object, int] | None:
-    """Which number of which step a rival has otherwise, and its value there; None where it differs in
-    anything else. Operations of a chain differ in the same."""
+    """The number of a step in which a rival differs, and its value there; None if it differs in anything
+    else. All operations of a chain differ alike."""
     if len(candidate.operations) != len(rival.operations):
         return None
     found = None
@@ -421,16 +431,16 @@ def number_of(candidate: Candidate, rival: Candidate) -> tuple[object, int] | No
         for place, (mine, yours) in enumerate(zip(one.steps, other.steps, strict=True)):
             if mine == yours:
                 continue
-            told = _number(mine, yours)
-            if told is None or found not in (None, (place, told)):
+            number = _number(mine, yours)
+            if number is None or found not in (None, (place, number)):
                 return None
-            found = place, told
+            found = place, number
     return None if found is None else ((found[0], *found[1][0]), found[1][1])
 
 
 def _number(mine: Step, yours: Step) -> tuple[tuple[object, ...], int] | None:
-    """The key of a step that another one has otherwise, with the register where it has several, and its
-    number there; None where they differ in more, or in no number: words of NaNs have no order."""
+    """The one key in which two steps differ, with the register if it has several, and its number in the
+    second step; None if they differ in more, or in no number: words of NaNs have no order."""
     if type(mine) is not type(yours):
         return None
     names = [one.name for one in fields(mine) if getattr(mine, one.name) != getattr(yours, one.name)]
@@ -448,14 +458,14 @@ def _number(mine: Step, yours: Step) -> tuple[tuple[object, ...], int] | None:
 
 
 class Between:
-    """Rivals in an order in which, of those that differ in the same number, the least and the greatest value
-    come first. `order`: their places."""
+    """Rivals that differ in the same number, ordered so that the least and the greatest value come first: if
+    nothing distinguishes these two, values between them are skipped. `order`: their places."""
 
     def __init__(self, candidate: Candidate, rivals: Sequence[Candidate]) -> None:
         members: dict[object, list[tuple[int, int]]] = {}
         self.order = list(range(len(rivals)))
         self._family: dict[int, object] = {}
-        self._untold: Counter[object] = Counter()
+        self._undistinguished: Counter[object] = Counter()
         for place, rival in enumerate(rivals):
             found = number_of(candidate, rival)
             if found is not None:
@@ -467,11 +477,11 @@ class Between:
                 self.order[place] = inner.pop(0 if turn % 2 == 0 else -1)
 
     def is_between(self, place: int) -> bool:
-        """Whether a rival lies between two that nothing tells."""
-        return self._untold[self._family.get(place)] >= _BOTH_ENDS
+        """Whether a rival lies between two that no operands distinguish."""
+        return self._undistinguished[self._family.get(place)] >= _BOTH_ENDS
 
-    def note(self, place: int, told: bool) -> None:
-        """Keeps whether operands told a rival."""
+    def note(self, place: int, distinguished: bool) -> None:
+        """Records whether operands distinguish a rival."""
         family = self._family.get(place)
         if family is not None:
-            self._untold[family] = 0 if told else self._untold[family] + 1
+            self._undistinguished[family] = 0 if distinguished else self._undistinguished[family] + 1

@@ -1,9 +1,9 @@
-"""What shows each rule of a candidate: the questions that a unit with another value would have answered
-otherwise, and the values that no question ruled out.
+"""The evidence for each key of a candidate: questions that exclude other values, and values that none
+excludes.
 
-A rule is worth what would have refuted it. So every neighbour of the candidate, which differs from it in one
-key, is held against all questions that were kept: where it answers one otherwise than the box did, that
-question shows the rule; where it answers all as the box did, the rule is not decided.
+A key is as certain as the questions that would have refuted it. So every neighbour of the candidate, which
+differs from it in one key, is compared with all recorded questions: if it answers one differently than the
+box did, that question is a witness for the key; if it answers all as the box did, the key is undecided.
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.moves import Move, settings
+from golden.identify.blackbox.neighbourhood import Move, settings
 from golden.identify.blackbox.sum_order import KIND
 from golden.identify.minimising import costs, minimise
 from golden.identify.probe.probes import Unreachable, exact_code
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node, predicted, terms_of
+from golden.model.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
 
 _LOOKED_AT = 200
-"""Refuting questions among which the simplest is looked for."""
-_SHRINK_ROUNDS = 12
+"""Refuting questions of which the simplest is chosen."""
+SHRINK_ROUNDS = 12
+"""Passes of the minimiser over one question."""
 _SHOWN = 2
-"""Values of a key that are shown as ruled out: those that the fewest questions did."""
+"""Excluded values of a key that are shown: those with the fewest refuting questions."""
 
 
 @dataclass(frozen=True)
 class Witness:
     """A value that a key does not have. `questions`: how many refute it; `operands`: the simplest of them,
-    `box` the answer to it, `other` what a unit with this value would have answered."""
+    with the answer `box` and the answer `other` of a unit with this value."""
 
     value: str
     questions: int
@@ -59,12 +60,12 @@ class Property:
 
     Attributes:
         key: step, registers and key, as the report names it.
-        value: what the candidate has; empty of a step that could be put in.
+        value: what the candidate has; empty for a step that could be inserted.
         ruled_out: how many other values were refuted.
-        witnesses: of those, the ones that the fewest questions refute.
-        undecided: values with which every question kept had the same answer.
-        alike: the units that have them, by value; several where one value stands in different places.
-        said: of what no key says, how it was asked; `asked`: by how many questions.
+        witnesses: the refuted values with the fewest refuting questions.
+        undecided: values with which every recorded question has the same answer.
+        alike: the units that have these values; several if one value can stand in different places.
+        said, queries: for a property without a key, how it was tested, and with how many questions.
     """
 
     key: str
@@ -74,13 +75,13 @@ class Property:
     undecided: tuple[str, ...]
     alike: tuple[tuple[str, Instruction], ...] = ()
     said: str = ""
-    asked: int = 0
+    queries: int = 0
 
     @property
     def confidence(self) -> int:
-        """Questions that rule out the value that is hardest to tell; 0 where one was not."""
+        """Questions that exclude the value that is hardest to exclude; 0 if one is not excluded."""
         if self.said:
-            return self.asked
+            return self.queries
         return 0 if self.undecided or not self.witnesses else min(one.questions for one in self.witnesses)
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,15 +99,14 @@ class Property:
 
 @dataclass
 class Evidence:
-    """The properties of a candidate; `tried` of `neighbours` were held against the questions in the time.
+    """The properties of a candidate; `tried` of `neighbours` were compared with the questions in time.
 
-    `asked`: simpler forms of the questions shown, which the box was asked as well, with its answers.
-    """
+    `queried`: simpler forms of the questions shown, which were sent to the box as well, with its answers."""
 
     properties: tuple[Property, ...] = ()
     tried: int = 0
     neighbours: int = 0
-    asked: tuple[Operands, Bits] | None = None
+    queried: tuple[Operands, Bits] | None = None
 
 
 @dataclass
@@ -124,17 +124,19 @@ def weigh(
     ask: Callable[[Operands], tuple[Operands, Bits]] | None = None,
     end: float = 0,
 ) -> Evidence:
-    """Holds the neighbours of a candidate that explains a bank against its questions.
+    """Compares the neighbours of a candidate that explains a bank with its questions.
 
     Args:
-        deadline: on time.monotonic; neighbours after it are left.
-        ask: the box, which is asked about simpler forms of the questions shown, and tells them as it was
-            asked (its c can be another); None: it cannot be.
-        end: on time.monotonic; no question is made simpler after it.
+        deadline: on time.monotonic; neighbours after it are skipped.
+        ask: sends the box simpler forms of the questions shown, and returns them as they were sent (c can
+            differ); None: it cannot be queried.
+        end: on time.monotonic; no question is simplified after it.
     """
+    # 1. Each neighbour is refuted by recorded questions, or undecided: no query is needed for that.
     found, tried, of = _weighed(candidate, bank, neighbours, deadline)
     shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
-    asked = None if ask is None else _simplified(candidate, bank, shown, end, ask)
+    # 2. The questions shown become simpler; a new one counts only with the box's own answer.
+    queried = None if ask is None else _simplified(candidate, bank, shown, end, ask)
     now = settings(candidate.operations)
     properties = tuple(
         Property(
@@ -147,13 +149,13 @@ def weigh(
         )
         for key, one in found.items()
     )
-    return Evidence(properties, tried, of, asked)
+    return Evidence(properties, tried, of, queried)
 
 
 def _weighed(
     candidate: Candidate, bank: Bank, neighbours: Iterable[Move], deadline: float
 ) -> tuple[dict[str, _Weighed], int, int]:
-    """By key: what is refuted and what is not; how many neighbours were tried, of how many."""
+    """By key, what is refuted and what is not; how many neighbours were tried, and how many there are."""
     listed = list(neighbours)
     found: dict[str, _Weighed] = {}
     for tried, move in enumerate(listed):
@@ -174,7 +176,7 @@ def _weighed(
 
 
 def _witness(value: str, bank: Bank, wrong: np.ndarray[Any, Any], answers: np.ndarray[Any, Any]) -> Witness:
-    """The simplest of the questions that refute a value."""
+    """The simplest question that refutes a value."""
     some = wrong[:_LOOKED_AT]
     operands = {name: codes[some] for name, codes in bank.operands.items()}
     place = int(np.argmin(costs(bank.takes, operands)))
@@ -189,8 +191,8 @@ def _simplified(
     deadline: float,
     ask: Callable[[Operands], tuple[Operands, Bits]],
 ) -> tuple[Operands, Bits] | None:
-    """Puts simpler questions in the place of the first ones shown, where the box answers those as the
-    candidate does; what was asked, with the answers."""
+    """Replaces the first questions shown by simpler ones, if the box answers these as the candidate does;
+    returns all that were sent, with the answers."""
     least: dict[str, Operands] = {}
     for key, found in shown.items():
         if found and time.monotonic() < deadline:
@@ -199,36 +201,36 @@ def _simplified(
             def differ(batch: Operands, other: Candidate = other) -> Any:
                 return other.dot(**batch) != candidate.dot(**batch)
 
-            least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=_SHRINK_ROUNDS)
+            least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=SHRINK_ROUNDS)
     if not least:
         return None
     batch = {name: np.stack([one[name] for one in least.values()]) for name in bank.operands}
     try:
-        told, answers = ask(batch)
+        sent, answers = ask(batch)
     except BudgetEnded:
         return None
-    right = (answers == candidate.dot(**told)) & (told["c"] == batch["c"])
+    right = (answers == candidate.dot(**sent)) & (sent["c"] == batch["c"])
     for place, (key, operands) in enumerate(least.items()):
         witness, other = shown[key][0]
         if right[place]:
             says = int(other.dot(**{name: codes[None] for name, codes in operands.items()})[0])
             simple = replace(witness, operands=operands, box=int(answers[place]), other=says)
             shown[key][0] = simple, other
-    return told, answers
+    return sent, answers
 
 
 Ask = Callable[[Operands], tuple[Operands, Bits]]
 
 
 class Taken(str):
-    """A change in words, "key = value", with the candidates before and after it; None of a dissection that
-    was continued from a file, which keeps the words alone."""
+    """A change in words, "key = value", with the candidates before and after it; both are None if the
+    dissection was read from a file, which records only the words."""
 
     before: Candidate | None
     after: Candidate | None
 
     def __new__(cls, text: str, before: Candidate | None = None, after: Candidate | None = None) -> Taken:
-        """The words are the string itself: they are compared and kept as such."""
+        """The words are the string itself: they are compared and stored as such."""
         found = super().__new__(cls, text)
         found.before, found.after = before, after
         return found
@@ -236,13 +238,14 @@ class Taken(str):
 
 @dataclass(frozen=True)
 class Forced:
-    """What forced one change.
+    """The counterexamples that forced one change.
 
     Attributes:
-        rule: the change, as `Found.rules` has it; `place`: which of the changes it is.
-        old: the value that was wrong; empty of a step that was not there.
-        questions: of those kept, how many the candidate before has wrong and the one behind right.
-        operands: the simplest of them, `box` the answer to it, `before` that of the candidate before.
+        rule: the change, as in `Found.rules`; `place`: its place among the changes.
+        old: the value that was wrong; empty for a step that was not there.
+        questions: how many recorded questions the candidate before gets wrong and the one after right.
+        operands: the simplest of them, with the answer `box` and the answer `before` of the candidate
+            before.
     """
 
     rule: str
@@ -260,10 +263,10 @@ class Forced:
         return {**named, "operands": operands, "box": self.box, "before": self.before}
 
 
-def forced(told: Sequence[str], bank: Bank) -> list[Forced]:
-    """The counterexamples of those changes that have any among the questions kept, in their order."""
+def forced(changes: Sequence[str], bank: Bank) -> list[Forced]:
+    """The counterexamples of each change that has any among the recorded questions, in order."""
     found = []
-    for place, one in enumerate(told):
+    for place, one in enumerate(changes):
         if isinstance(one, Taken) and one.before is not None and one.after is not None:
             before = bank.answered(one.before.program).copy()
             hits = np.flatnonzero((before != bank.answers) & ~bank.wrong(one.after.program))
@@ -278,15 +281,15 @@ def forced(told: Sequence[str], bank: Bank) -> list[Forced]:
 
 
 def shrunk(
-    found: Sequence[Forced], told: Sequence[str], bank: Bank, deadline: float, ask: Ask
+    found: Sequence[Forced], changes: Sequence[str], bank: Bank, deadline: float, ask: Ask
 ) -> tuple[list[Forced], tuple[Operands, Bits] | None]:
-    """The same with simpler questions, where the box answers those as the candidate behind the change does;
-    and what was asked for that, with the answers.
+    """The same with simpler questions, if the box answers these as the candidate after the change does; and
+    all questions that were sent for that, with the answers.
 
     Args:
-        deadline: on time.monotonic; no question is made simpler after it.
+        deadline: on time.monotonic; no question is simplified after it.
     """
-    taken = [one for one in (told[each.place] for each in found) if isinstance(one, Taken)]
+    taken = [one for one in (changes[each.place] for each in found) if isinstance(one, Taken)]
     pairs = [(one.before, one.after) for one in taken]
     least: list[Operands] = []
     for one, (before, after) in zip(found, pairs, strict=True):
@@ -296,28 +299,28 @@ def shrunk(
         def differ(batch: Operands, before: Candidate = before, after: Candidate = after) -> Any:
             return before.dot(**batch) != after.dot(**batch)
 
-        least.append(minimise(bank.takes, one.operands, differ, rounds=_SHRINK_ROUNDS))
+        least.append(minimise(bank.takes, one.operands, differ, rounds=SHRINK_ROUNDS))
     if not least:
         return list(found), None
     batch = {name: np.stack([one[name] for one in least]) for name in bank.operands}
     try:
-        asked, answers = ask(batch)
+        sent, answers = ask(batch)
     except BudgetEnded:
         return list(found), None
     simple = list(found)
     for place, ((before, after), operands) in enumerate(zip(pairs, least, strict=False)):
         assert before is not None and after is not None
-        says = {name: codes[place] for name, codes in asked.items()}
+        says = {name: codes[place] for name, codes in sent.items()}
         if int(after.dot(**says)) == answers[place] and np.array_equal(says["c"], operands["c"]):
             now = int(answers[place]), int(before.dot(**says))
             simple[place] = replace(found[place], operands=operands, box=now[0], before=now[1])
-    return simple, (asked, answers)
+    return simple, (sent, answers)
 
 
 _FAR = 2.0**8
-"""M is more than so many times y."""
+"""A mask has M more than this many times y; then y is lost next to M in most formats."""
 _MOST_FACTOR = 24
-"""Binades between what products and c are worth, at most."""
+"""Binades between the units of products and of c, at most."""
 
 
 @dataclass(frozen=True)
@@ -325,12 +328,12 @@ class Meeting:
     """A node of the tree, and a mask that shows it.
 
     Attributes:
-        node: its terms, as the tree is written.
+        node: its terms, in the notation of the tree.
         pair: the terms that hold M and -M, k or C.
-        questions: masks kept that show this node.
-        left: how many y are left in the answer; otherwise_left: how many there were if the two met elsewhere.
+        questions: recorded masks that show this node.
+        left: how many y are left in the answer; alternative_left: how many if the two met elsewhere.
         elsewhere: where that is, in words.
-        box, otherwise: the codes of both.
+        box, alternative: the codes of both.
     """
 
     node: str
@@ -340,21 +343,21 @@ class Meeting:
     left: int
     box: int
     elsewhere: str
-    otherwise_left: int
-    otherwise: int
+    alternative_left: int
+    alternative: int
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
         operands = {name: codes.tolist() for name, codes in self.operands.items()}
         pair = ["c" if one == C else one for one in self.pair]
-        told = {"node": self.node, "pair": pair, "questions": self.questions, "operands": operands}
-        other = {"elsewhere": self.elsewhere, "otherwise": self.otherwise}
-        return {**told, "left": self.left, "box": self.box, **other}
+        named = {"node": self.node, "pair": pair, "questions": self.questions, "operands": operands}
+        other = {"elsewhere": self.elsewhere, "otherwise": self.alternative}
+        return {**named, "left": self.left, "box": self.box, **other}
 
 
 def meetings(tree: Node, bank: Bank) -> tuple[Meeting, ...]:
-    """A mask for each node, outermost first; none for nodes of which no kept mask has the answer, and for a
-    tree of two terms, which can meet in one way alone."""
+    """A mask for each node, outermost first. Nodes without a recorded mask that has their answer are left
+    out; a tree of two terms, which can meet in one way only, has none."""
     kept, terms = bank.of_kinds(frozenset((KIND,))), len(tree.terms)
     values = _terms(kept)
     if terms < 3 or not len(kept) or values.shape[1] != terms:
@@ -375,8 +378,8 @@ def meetings(tree: Node, bank: Bank) -> tuple[Meeting, ...]:
 
 @dataclass(frozen=True)
 class _Masks:
-    """Those among the questions kept: the rows `of` in a bank, the pair of each, and how many y were left, or
-    -1 where the answer is no count. `little`: y of each."""
+    """The masks among the recorded questions: the bank of them, the pair of each, and how many y were left,
+    or -1 if the answer is no count. `little`: y of each."""
 
     bank: Bank
     pairs: npt.NDArray[np.int64]
@@ -385,8 +388,8 @@ class _Masks:
 
 
 def _masks(kept: Bank, values: npt.NDArray[np.float64], factor: float) -> _Masks | None:
-    """The questions of two terms that are large beside others that are all as small, and cancel: a unit that
-    turns the sign of a term is given it with the other one, and c so many times smaller that products are."""
+    """The questions with two large terms that cancel and others that are all equally small. A unit that
+    negates a term is given it with the other sign; `factor` scales c to the products."""
     values = np.concatenate([values[:, :-1], values[:, -1:] * factor], axis=1)
     sizes = np.abs(values)
     little = sizes.min(axis=1)  # d has those of c
@@ -409,15 +412,15 @@ def _masks(kept: Bank, values: npt.NDArray[np.float64], factor: float) -> _Masks
 
 
 def _factors(sizes: npt.NDArray[np.float64]) -> list[float]:
-    """What c may be multiplied by to be the products' y, one first: the unit may have a factor between the
-    two. Where c is M it is far from one."""
+    """What c may be multiplied by to reach the y of the products, one first: the unit may have a factor
+    between the two. If c is M, the factor is far from one."""
     with np.errstate(all="ignore"):
         found = np.unique(np.log2(sizes[:, :-1].min(axis=1) / sizes[:, -1]))
     return [1.0, *(float(2.0**power) for power in found if power and abs(power) <= _MOST_FACTOR)]
 
 
 def _terms(bank: Bank) -> npt.NDArray[np.float64]:
-    """The products and c, (n, k + 1); what is beyond doubles is no mask."""
+    """The products and c, (n, k + 1); what exceeds doubles is no mask."""
     takes = bank.takes
     a, b, c = (np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64) for name in "abc")
     with np.errstate(all="ignore"):
@@ -432,7 +435,7 @@ def _terms(bank: Bank) -> npt.NDArray[np.float64]:
 def _meeting(
     node: Node, tree: Node, sizes: npt.NDArray[np.int64], masks: _Masks, right: npt.NDArray[np.bool_]
 ) -> Meeting | None:
-    """The mask with the first terms of two children of a node, where c is one with c."""
+    """The mask with the first terms of two children of a node, with c if it is one of them."""
     terms, below = len(tree.terms), np.full(len(tree.terms), -1)
     for place, child in enumerate(node.children):
         below[list(terms_of(child))] = place  # c is -1, the last
@@ -444,14 +447,14 @@ def _meeting(
     first = rows[int(np.lexsort((named.max(axis=1), named.min(axis=1)))[0])]
     pair = [C if one == terms - 1 else int(one) for one in masks.pairs[first]]
     size = int(sizes[tuple(masks.pairs[first])])
-    # the pair alone, before all others, leaves most; what meets so has to be held against the other end
+    # A pair that met alone before all others leaves most; compare it with the opposite extreme.
     other = terms if size == 2 else 2
     elsewhere = "after all others" if size == 2 else "before all others"
     if node.exact:
-        elsewhere = "and what is small beside them were lost" if size == 2 else elsewhere
+        elsewhere = "and the small terms next to them were lost" if size == 2 else elsewhere
     try:
         value = (terms - other) * Fraction(float(masks.little[first]))
-        otherwise = exact_code(masks.bank.takes.formats["d"], value if value else 0.0)
+        alternative = exact_code(masks.bank.takes.formats["d"], value if value else 0.0)
     except Unreachable:
         return None
     return Meeting(
@@ -463,5 +466,5 @@ def _meeting(
         int(masks.bank.answers[first]),
         elsewhere,
         terms - other,
-        otherwise,
+        alternative,
     )

@@ -1,8 +1,8 @@
-"""Fitting: the candidate that answers a bank of questions as the box did, by changes that explain more.
+"""Fitting: changes a candidate until it answers a bank of questions as the box did.
 
 Each round tries every neighbour of the best candidate on the questions that it gets wrong and on some that it
-gets right, takes the best change, and with it all others that still help. Where none helps, pairs of changes
-are tried.
+gets right, takes the best change, and adds all others that still help. If none helps, pairs of changes are
+tried.
 """
 
 from __future__ import annotations
@@ -24,8 +24,19 @@ from golden import stimuli
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Taken
-from golden.identify.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets, sticky
-from golden.identify.blackbox.questions import KINDS
+from golden.identify.blackbox.neighbourhood import (
+    SIDES,
+    Hints,
+    Move,
+    alone,
+    joint,
+    moves,
+    nan_words,
+    rare,
+    resets,
+    sticky,
+)
+from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
 from golden.number.formats import Kind, Number, to_float
@@ -35,47 +46,54 @@ from golden.program.keys import CUT
 from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
+# The numbers below were chosen; only the whole search with them was measured (see dissecting.py).
 _WRONG, _GLANCE, _PART = 224, 48, 1024
-"""Questions of each half of a sample, those that are looked at first, and of the parts in which all others
-are held against a change."""
+"""Questions in each half of a sample; of these the first that are tried; and questions in each of the parts
+of the remaining bank, which a change has to pass one after the other."""
 _ROUNDS, _COARSE, _LEFT = 4, 96, 4
-"""Rounds in which starts are halved, questions of each sample for that, and how many are left at least."""
+"""Rounds in which starts are halved, questions of each sample for that, and the least number of starts
+left."""
 _CONFIRMED, _ALIKE = 6, 96
-"""Changes that are held against the whole bank: the best on a sample, and of those that are alike on it more,
-as one counterexample is explained by many a change that is wrong elsewhere."""
-_SIDES = ("toward_zero", "down", "up")
-"""Roundings that take each number to one side."""
-_BEAM, _BESIDE, _OF_A_KEY = 40, 40, 6
-"""First ones of two changes, changes that are tried beside the best one, and how many of those are of one
-key."""
+"""Changes that are compared with the whole bank: the best on a sample, and more of them if they rank equally,
+because one counterexample is explained by many changes that are wrong elsewhere."""
+_BEAM, _EXTRA, _OF_A_KEY = 40, 40, 6
+"""The first of two joint changes; changes that are tried together with the best one; and how many of these
+may belong to one key."""
 _FITTED = 10
+"""Ranked skeletons whose widths and roundings are fitted."""
 _FEW, _FEWER = 256, 160
+"""Ordinary questions on which guessed widths and roundings are ranked, and on which all skeletons are."""
 _RANKED = 40
-"""Skeletons that align, and others, that are held against all ordinary questions: the best on a few."""
+"""Skeletons that align, and others, that are compared with all ordinary questions: the best on a few."""
 _MOST_ROUNDINGS = 4
-"""Steps of a skeleton that are rounded each its own way."""
+"""Rounding steps of a skeleton up to which each is tried with a rounding of its own."""
 _RESTARTS = 24
+"""Pairs of keys that are reset together before a fit is repeated."""
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
 _OFTEN, _WORDS, _COMMON, _LEAST = 6, 2, 32, 200
+"""Answers that make a word common, and words of one sort that are tried; a word is common among integers if
+more than one answer in 32 has it; and the smallest c whose answers are read for added words."""
 _CAUSES, _MOST_CAUSES = ": nans", 12
+"""End of the key of the table of NaN causes, and entries that are added to it in a row."""
 _FAR = 8
-"""A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
+"""A candidate that is wrong on more than one question in 8 is first fitted to those with few terms."""
 _GUESSES = (11, 17, 23, 29, 35, 41)
-"""Widths of alignments to begin with: those between them are near one."""
+"""Fraction bits of alignments to begin with: any other width is near one of them."""
 _MORE_BITS = 5
+"""Bits that a skeleton with wider alignments keeps more."""
 _NEAR = 200
-"""Starts are near each other that are apart by less than one in so many questions."""
-_ALONE = frozenset(("c alone",))
+"""Starts are near each other if they differ on fewer than one question in 200."""
+_ALONE = frozenset((C_ALONE,))
 _MASKS = frozenset((MASKS,))
 _BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
-"""Answers to c of each sign that show whether those are as far from it as these, the share of them that is
-compared, the part of c that is more than some units of the last place, and the widest alignment to try."""
+"""Answers to c of each sign that are needed to compare the signs; the quantile that is compared; the error,
+as a part of c's binade, that is more than a few units in the last place; and the widest alignment (bits)."""
 _COARSE_BITS = 24
-"""Answers that are multiples of a number so many bits above the least of the format are so for a reason."""
+"""Answers that are all multiples of a power of two this many bits above the format's least have a cause."""
 _TOP = 1023
 """The largest exponent of doubles."""
 _RESULTS = 200
-"""Normal results that show how many bits results have."""
+"""Normal results that are needed to say how many bits results have."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -86,8 +104,8 @@ class Fit:
 
     candidate: Candidate
     wrong: int
-    told: list[str] = field(default_factory=list)
-    """The changes that were taken, in order (`Taken`, but for those of a file)."""
+    changes: list[str] = field(default_factory=list)
+    """The changes that were taken, in order (`Taken`, except those read from a file)."""
 
     @property
     def steps(self) -> int:
@@ -110,8 +128,8 @@ class Sample:
     others: tuple[npt.NDArray[np.int64], ...]
 
     def wrong(self, one: Candidate, below: int | None = None) -> int:
-        """How many a candidate gets wrong; where those that were missed show that it is not below a number,
-        the others are not asked: most changes explain none of what is wrong."""
+        """How many questions a candidate gets wrong. If the missed ones alone show that the count is not
+        below `below`, the others are skipped: most changes explain none of them."""
         count = wrong_of(self.missed, one)
         return count if below is not None and count >= below else count + wrong_of(self.right, one)
 
@@ -126,7 +144,7 @@ class Sample:
 
     @cached_property
     def glance(self) -> Bank:
-        """A few of those that were missed: most changes explain none of them."""
+        """A few of the missed questions: most changes explain none of them."""
         return self.missed.part(np.arange(min(len(self.missed), _GLANCE)))
 
     @cached_property
@@ -134,7 +152,7 @@ class Sample:
         return [self.bank.part(index) for index in self.others]
 
     def alike(self, one: Candidate, other: Candidate) -> bool:
-        """Whether two candidates answer all of the sample the same."""
+        """Whether two candidates answer the whole sample alike."""
         return all(part.alike(one.program, other.program) for part in (self.missed, self.right))
 
 
@@ -155,11 +173,13 @@ def sample_of(
 
 
 def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
-    """Skeletons by how near they come on a bank of ordinary operands once their widths and roundings fit, the
-    best first; one alone where it explains the whole bank as it is.
+    """Skeletons ranked by their wrong answers on ordinary operands once their widths and roundings fit, the
+    best first; only one if it explains the whole bank unchanged.
 
     The widths of the nearest one are a first guess for all others.
     """
+    # 1. Score every skeleton, with the best of its variants, on a few questions. One without errors ends
+    # this.
     shuffled = np.random.default_rng(0).permutation(len(bank))
     few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
     tried: list[Fit] = []
@@ -167,6 +187,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
         tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
+    # 2. Keep the best of both kinds (with and without alignments), so that neither hides the other.
     ordered = sorted(tried, key=lambda fit: fit.wrong)
     best: list[Fit] = []
     for aligns in (False, True):
@@ -178,6 +199,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
         for one in _own_roundings(few, fit, deadline)
     ]
     fits = _sorted(Fit(fit.candidate, wrong_of(bank, fit.candidate)) for fit in best)
+    # 3. Fit the widths of the nearest aligned skeleton; they are a guess for the others.
     aligned = [fit for fit in fits if _aligns(fit.candidate)]
     if aligned and fits[0].wrong:
         guess = _widths(bank, aligned[0], Hints(), deadline)
@@ -186,6 +208,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
             guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
             more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
         fits = _sorted([guess, *more, *fits])
+    # 4. Fit the widths of the best few. Each list is sorted by wrong answers on `bank`.
     found: list[Fit] = []
     for fit in _both_kinds(fits, _FITTED, len(bank) // _NEAR):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
@@ -195,8 +218,8 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
 
 
 def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> list[Fit]:
-    """Ranked starts after a few changes near what they are, of any key: in each round all that are left take
-    one, and the better half goes on. What is far off as it was made can be near with a word or two."""
+    """Ranked starts after a few changes of any key. In each round all remaining starts take one change, and
+    the better half continues: a start that is far off as it was made can be near after a change or two."""
     going, done = list(fits), list[Fit]()
     for turn in range(_ROUNDS):
         moved: list[Fit] = []
@@ -216,16 +239,16 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
 def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
     """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
     best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, _RANKED)]
-    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.told) for one in fits]
+    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.changes) for one in fits]
     return _sorted([*best, *own])
 
 
 def _directed(
     few: Bank, candidates: Iterable[Candidate], deadline: float, complemented: Sequence[int] = ()
 ) -> Iterator[Candidate]:
-    """Skeletons, and those that round at every addition with the best of other roundings behind them: masks
-    show no order of those that round in a direction, and one rounding decides most results. `complemented`:
-    widths beside which a sum in one's complement is tried."""
+    """Skeletons, each followed by its best variant with other roundings if it adds rounded: masks show no
+    order of units that round in a direction, and one rounding decides most results. `complemented`: widths
+    with which a sum in one's complement is tried."""
     for one in candidates:
         yield one
         if time.monotonic() > deadline:
@@ -240,14 +263,14 @@ def _directed(
 
 
 def _no_count(few: Bank, one: Candidate) -> bool:
-    """Whether a skeleton is wrong on most of what masks were answered: sticky bits leave more than what is
-    small in every order of the sum, so that no order that drops what is cut is nearer than others."""
+    """Whether a skeleton is wrong on most masks. Sticky bits leave more than the small terms in every order
+    of the sum, so no order that drops the cut bits is nearer than others."""
     masks = few.of_kinds(_MASKS)
     return wrong_of(masks, one) > len(masks) // 2
 
 
 def _cut(one: Candidate, word: str) -> Candidate | None:
-    """A skeleton whose alignments keep so whether anything was cut."""
+    """A skeleton whose alignments record in this way whether anything was cut."""
     return one.with_each_step(lambda step: replace(step, cut=word) if isinstance(step, Align) else step)
 
 
@@ -263,9 +286,9 @@ def _rounding(one: Candidate, mode: str) -> Candidate | None:
 
 
 def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
-    """Some of ranked fits, of those that align and of the others in turns, the best of each shape first: what
-    is alike in most answers can differ in the few that show which one it is. Of those that are apart by fewer
-    than `near` questions, which one width can decide, those with fewer steps come first."""
+    """Some of the ranked fits: aligned ones and others in turn, the best of each shape first, because
+    programs that agree on most answers can differ on the few that decide. Of fits that differ by fewer than
+    `near` questions, which one width can decide, those with fewer steps come first."""
     fits = sorted(fits, key=lambda fit: (fit.wrong // max(near, 1), fit.steps))
     parts = [[fit for fit in fits if bool(_aligns(fit.candidate)) == aligns] for aligns in (False, True)]
     mixed = zip_longest(*(various(part, most) for part in parts))
@@ -275,7 +298,7 @@ def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
 
 
 def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
-    """A skeleton that aligns nothing with another rounding for each of its steps, one after the other."""
+    """A skeleton without alignments, with another rounding for each of its steps, one after the other."""
     best = fit
     steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
     for index in range(len(steps) if 1 < len(steps) <= _MOST_ROUNDINGS else 0):
@@ -298,14 +321,14 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
 
 
 def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
-    """An aligned skeleton that cuts its results, whatever it rounds to first, or rounds all to odd; that
-    counts what has not c's sign in one's complement; that cuts, too; one that keeps more bits, as a bit too
-    few decides many results, and some too many only few; one that cuts what it rounds before the result; and
-    one that adds c in a rounded addition with that alone rounded to a side."""
+    """Variants of an aligned skeleton: it truncates its results, or rounds everything to odd; it adds terms
+    of the other sign than c in one's complement, with or without truncation; it keeps more bits, because one
+    bit too few decides many results and some too many only few; it truncates what it rounds before the
+    result; or it adds c in a rounded addition, and only that rounds to one side."""
     yield widened(one, _MORE_BITS)
     yield _rounding(one, "to_odd")
     yield _cut_on_the_way(one)
-    yield from (_adding(one, mode) for mode in _SIDES if isinstance(one.operations[-1].final, Additions))
+    yield from (_adding(one, mode) for mode in SIDES if isinstance(one.operations[-1].final, Additions))
     for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
 
         def changed(step: Step, last: Step, cut: bool = cut, complement: str = complement) -> Step:
@@ -343,15 +366,15 @@ def _adding(one: Candidate, mode: str) -> Candidate | None:
 
 
 def complemented(bank: Bank) -> list[int]:
-    """Widths of an alignment beside which a sum in one's complement takes from c alone what was taken from
-    it: one unit of the last place for each zero whose sign is not that of c, and nothing beside c of the
-    other sign. Empty where answers to c of both signs are as far from it: then it is cut, or nothing is."""
+    """Alignment widths with which a sum in one's complement takes from c alone what was measured: one unit of
+    the last place for each zero whose sign is not that of c, and nothing for c of the other sign. Empty if
+    the answers to c of both signs differ equally from it: then c is cut, or nothing is."""
     takes = bank.takes
     if not (takes.formats["c"].is_float and takes.formats["d"].is_float):
         return []
-    asked = bank.is_of(_ALONE)
+    rows = bank.is_of(_ALONE)
     c, d = (
-        np.asarray(to_float(takes.formats[name], codes[asked]), np.float64)
+        np.asarray(to_float(takes.formats[name], codes[rows]), np.float64)
         for name, codes in (("c", bank.operands["c"]), ("d", bank.answers))
     )
     known = np.isfinite(c) & np.isfinite(d) & (c != 0)
@@ -368,7 +391,7 @@ def complemented(bank: Bank) -> list[int]:
 
 
 def _complemented(one: Candidate, bits: int) -> Candidate | None:
-    """A skeleton that counts what has not c's sign in one's complement, with this width beside c."""
+    """A skeleton that adds terms of the other sign than c in one's complement, with this width next to c."""
 
     def changed(step: Step) -> Step:
         if not (isinstance(step, Align) and "c" in step.of):
@@ -383,9 +406,9 @@ def _in_complement(one: Candidate) -> bool:
 
 
 def bits_of_results(bank: Bank) -> int | None:
-    """Fraction bits that normal results have, where no special operand was asked, if those are fewer than
-    their format has; None where results say nothing of it. The highest binade is left out: what overflows can
-    be the format's largest number."""
+    """Fraction bits of normal results without special operands, if they are fewer than the format's; None if
+    results do not show it. The highest binade is left out: overflow can produce the format's largest
+    number."""
     d = bank.takes.formats["d"]
     if not d.is_float:
         return None
@@ -402,7 +425,8 @@ def _aligns(one: Candidate) -> list[Align]:
 
 
 def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
-    """A candidate with the last rounding of a fitted one, and the best of its width and a few others."""
+    """A candidate with the last rounding of a fitted one, and the best of that one's width and a few
+    others."""
     bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
     made = (_like(fit.candidate, other, width) for width in (bits, *_GUESSES))
     return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
@@ -440,7 +464,7 @@ def _sorted(fits: Iterable[Fit]) -> list[Fit]:
 
 
 def various(fits: Iterable[Fit], most: int) -> list[Fit]:
-    """Some of ranked fits, the best of each shape first: what differs in keys alone one change leads to."""
+    """Some ranked fits, the best of each shape first: one change leads to what differs in keys alone."""
     seen: dict[object, int] = {}
     turns: list[tuple[int, int, Fit]] = []
     for place, one in enumerate(fits):
@@ -454,9 +478,10 @@ def various(fits: Iterable[Fit], most: int) -> list[Fit]:
 
 
 def of_both_kinds(fits: Sequence[Fit], most: int) -> list[Fit]:
-    """The best of ranked fits, of different shapes; in the place of the last of them the best of the other
-    kind where all round at every addition, or none does, and it is as near. Where formats have few binades
-    ordinary operands tell no exact sum from rounded ones, and the keys of one do not lead to the other."""
+    """The best ranked fits, of different shapes. If all of them round at every addition, or none does, the
+    last one is replaced by the best of the other kind if that is as near. In formats with few binades
+    ordinary operands do not distinguish an exact sum from rounded ones, and the keys of one do not lead to
+    the other."""
     first = various(fits, most)
     if len({_adds_rounded(one.candidate) for one in first}) != 1:
         return first
@@ -471,7 +496,7 @@ def _adds_rounded(one: Candidate) -> bool:
 
 
 def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
-    """Widths and roundings alone, a few rounds; of what is far off, sticky bits, too."""
+    """Fits only widths and roundings, in a few rounds; for a candidate that is far off, sticky bits, too."""
     for turn in range(4):
         if fit.wrong == 0:
             break
@@ -486,9 +511,10 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 class Effort(IntEnum):
-    """How hard a fit tries: changes of keys and of common steps; those after what questions with few terms
-    show, where much is wrong; any single change; the same from the beginning, with other starts; also one in
-    the place of another; from what is left when one or two keys are given up again; also two at a time."""
+    """How hard a fit tries, each level after those before: single changes of keys and pairs in one step; a
+    fit to questions with few terms first, if much is wrong; changes of steps and of one operation; all of
+    these for new starts; replacing an earlier change; restarting without one or two keys; two changes at a
+    time."""
 
     SINGLE = 0
     FEW = 1
@@ -507,9 +533,8 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
 
 
 def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
-    """The same by single changes of keys alone, as long as each explains half of what is wrong: a program
-    that can explain all that another one does is few changes away, and what creeps nearer seldom gets there.
-    """
+    """Single changes of keys alone, as long as each halves the wrong answers. A program that can explain
+    whatever another one explains is a few changes away, and one that improves slowly seldom gets there."""
     seen, best = hints(bank), start
     while best.wrong and time.monotonic() < deadline and best.candidate.operations not in bank.spent:
         sample = sample_of(bank, best.candidate, 1)
@@ -523,7 +548,7 @@ def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
 
 
 def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, Fit]]:
-    """All single changes of keys that explain the whole bank, by the key; the start itself where it does."""
+    """Single changes of keys that explain the whole bank, each with its key; the start itself if it does."""
     if not start.wrong:
         yield "", start
         return
@@ -533,11 +558,11 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
             break
         new = move.apply(start.candidate)
         if new is not None and not wrong_of(sample.glance, new) and not sample.of_all(new, 1):
-            yield move.key, Fit(new, 0, [*start.told, Taken(move.text, start.candidate, new)])
+            yield move.key, Fit(new, 0, [*start.changes, Taken(move.text, start.candidate, new)])
 
 
 def hints(bank: Bank) -> Hints:
-    """What values are worth a try, as far as answers say: words of NaNs, and those that stand for them."""
+    """Values that are worth a try according to the answers: words of NaNs, and numbers in their place."""
     found = bank.read_off.get(Hints)
     if not isinstance(found, Hints):
         found = bank.read_off[Hints] = _hints(bank)
@@ -553,7 +578,7 @@ def _hints(bank: Bank) -> Hints:
 
 
 def _last_bit(bank: Bank) -> int | None:
-    """The exponent of the last bit of which all answers to c alone are multiples; None where it is among the
+    """The exponent of the last bit of which all answers to c alone are multiples; None if it is among the
     last that the format has."""
     d = bank.takes.formats["d"]
     numbers = np.asarray(to_float(d, bank.answers[bank.is_of(_ALONE)]), np.float64)
@@ -572,8 +597,8 @@ def _often(bank: Bank) -> tuple[int, ...]:
 
 
 def _other_words(bank: Bank) -> list[int]:
-    """Numbers that are common answers where operands are special: a unit may give any word for a NaN. A word
-    that is a small number shows as it is where nothing else is added to it, whatever was asked there."""
+    """Numbers that are common answers to special operands: a unit may use any word for a NaN. A word that is
+    a small number is visible where nothing else is added to it, whatever the other operands are."""
     d = bank.takes.formats["d"]
     codes, counts = np.unique(bank.answers[special_operands(bank)], return_counts=True)
     common = [int(codes[place]) for place in np.argsort(-counts, kind="stable") if counts[place] >= _OFTEN]
@@ -581,11 +606,11 @@ def _other_words(bank: Bank) -> list[int]:
 
 
 def _added_words(bank: Bank) -> list[int]:
-    """Words for NaNs of a or b that are numbers for what comes later, where such NaNs have finite answers:
-    the least number, as it may be lost beside all else, what answers are above the least c that is not
-    flushed, and zero, where that is the answer whatever c is."""
+    """Words for NaNs of a or b that later steps add as numbers, if such NaNs have finite answers: the least
+    number, which any other term may hide; the difference between answers and the least c that is not flushed;
+    and zero, if the answer is c itself."""
     c, d = (bank.takes.formats[name] for name in "cd")
-    pairs = [(c.decode(int(given)), d.decode(int(answer))) for given, answer in _beside_nans(bank)]
+    pairs = [(c.decode(int(given)), d.decode(int(answer))) for given, answer in _with_nans(bank)]
     finite = [(abs(x.value), y.value - x.value) for x, y in pairs if max(x.kind, y.kind) < Kind.INFINITY]
     if len(finite) < _OFTEN:
         return []
@@ -597,25 +622,25 @@ def _added_words(bank: Bank) -> list[int]:
 
 
 def _is(number: Number, value: Fraction) -> bool:
-    """Whether a number is this value; infinities, which values out of range become, are none."""
+    """Whether a number is this value; infinities, which values out of range become, are not."""
     return number.kind < Kind.INFINITY and number.value == value
 
 
-def _beside_nans(bank: Bank) -> Iterator[tuple[int, int]]:
-    """c and the answer of questions with a NaN in a or b, or infinite products of both signs, those with each
-    c once."""
-    asked = _opposite(bank)
+def _with_nans(bank: Bank) -> Iterator[tuple[int, int]]:
+    """c and the answer of questions with a NaN in a or b, or with infinite products of both signs; each pair
+    once."""
+    rows = _opposite(bank)
     for name in "ab":
         fmt = bank.takes.formats[name]
         nans = [code for code in stimuli.special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
-        asked |= np.isin(bank.operands[name], nans).any(axis=1)
-    pairs = np.stack([bank.operands["c"][asked], bank.answers[asked]], axis=1)
+        rows |= np.isin(bank.operands[name], nans).any(axis=1)
+    pairs = np.stack([bank.operands["c"][rows], bank.answers[rows]], axis=1)
     yield from ((int(given), int(answer)) for given, answer in np.unique(pairs, axis=0))
 
 
 def _opposite(bank: Bank) -> npt.NDArray[np.bool_]:
-    """The questions in which an infinite product meets one of the other sign, or one that d has no room for,
-    and no product is a NaN."""
+    """The questions in which an infinite product meets one of the other sign, or one that overflows d, and no
+    product is a NaN."""
     factors = [(bank.takes.formats[name], bank.operands[name]) for name in "ab"]
     a, b = (np.asarray(to_float(fmt, codes), np.float64) for fmt, codes in factors)
     with np.errstate(all="ignore"):
@@ -630,7 +655,8 @@ def _opposite(bank: Bank) -> npt.NDArray[np.bool_]:
 
 
 def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
-    """The questions with infinities or NaNs in a, b or c; of formats without, with the largest number."""
+    """The questions with infinities or NaNs in a, b or c; in formats without these, with the largest
+    number."""
     found = np.zeros(len(bank), bool)
     for name in "abc":
         codes = bank.operands[name].reshape(len(bank), -1)
@@ -639,19 +665,19 @@ def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
 
 
 def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
-    """A candidate that is far off, fitted to the questions with few terms alone: what they show depends on no
-    order of the sum, and is not covered up by a wrong one."""
+    """A candidate that is far off, fitted to the questions with few terms alone: their answers do not depend
+    on the order of the sum, and a wrong order does not hide them."""
     few = bank.of_kinds(KINDS)
-    own = Fit(start.candidate, wrong_of(few, start.candidate), start.told)
+    own = Fit(start.candidate, wrong_of(few, start.candidate), start.changes)
     found = Fitting(few).to(own, deadline, Effort.ANY)
     wrong = wrong_of(bank, found.candidate)
-    return Fit(found.candidate, wrong, found.told) if wrong < start.wrong else start
+    return Fit(found.candidate, wrong, found.changes) if wrong < start.wrong else start
 
 
 def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
-    """After a change of the causes of NaNs, more of them: a table is found entry by entry, and nothing else
-    has to be tried in between."""
-    if not best.told[-1].partition(" = ")[0].endswith(_CAUSES):
+    """After a change of the causes of NaNs, more of them: the table is found entry by entry, and no other
+    pass is needed between two entries."""
+    if not best.changes[-1].partition(" = ")[0].endswith(_CAUSES):
         return best
     for turn in range(_MOST_CAUSES):
         sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
@@ -664,14 +690,15 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 _Scored = tuple[int, int, int, Move, Candidate]
-"""Wrong on the sample, rank and place of a move; the move, and what it makes."""
+"""Wrong answers on the sample, rank and place of a move; the move; and the candidate it makes."""
 
 
 def _scored(
     sample: Sample, start: Candidate, than: Candidate, tried: Iterable[Move], deadline: float
 ) -> list[_Scored]:
-    """The moves that help on a sample: those that explain something of a small part of it, where there are
-    any; else of all of it."""
+    """The moves that help on a sample: those that explain something of a small part of it; if there are none,
+    those that explain something of all of it."""
+    # First moves that explain a question of the glance, which is cheap; only if none does, all others.
     base, glance = sample.wrong(than), wrong_of(sample.glance, than)
     scored: list[_Scored] = []
     later: list[tuple[int, Move, Candidate]] = []
@@ -696,10 +723,11 @@ def _scored(
 def _step(
     sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
 ) -> Fit | None:
-    """The best single change, with all others that still help; None where none helps.
+    """The best single change, together with all others that still help; None if none helps.
 
-    `than`: what it has to be better than, where that is not what is changed.
-    """
+    `than`: the fit that it has to improve on, if that is not the one changed."""
+    # Moves are ranked on the sample; only the best are counted on the whole bank. The result has strictly
+    # fewer wrong answers there than the fit to improve on.
     scored = _scored(sample, best.candidate, (than or best).candidate, tried, deadline)
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
@@ -709,25 +737,25 @@ def _step(
             break
         least = (best if found is None else found).wrong
         if (wrong := sample.of_all(new, least)) < least:
-            found = Fit(new, wrong, [*best.told, Taken(move.text, best.candidate, new)])
+            found = Fit(new, wrong, [*best.changes, Taken(move.text, best.candidate, new)])
             if not wrong:
                 break
     if found is None:
         return None
-    return _beside(sample, found, [move for _, _, _, move, _ in scored], deadline)
+    return _with_others(sample, found, [move for _, _, _, move, _ in scored], deadline)
 
 
-def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -> Fit:
-    """What was found with those of more changes that still help, the best first: one that explains a part of
-    what another one explains whole would stand in its way. Of each key a few: any number of its values can be
-    about as good."""
-    taken = {found.told[-1].partition(" = ")[0]}
+def _with_others(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -> Fit:
+    """What was found, with the other changes that still help, the best first. A change that explains a part
+    of what another one explains wholly would stand in its way. Only a few values of each key are tried,
+    because any number of them can be about equally good."""
+    taken = {found.changes[-1].partition(" = ")[0]}
     seen: Counter[str] = Counter()
     few: list[Move] = []
     for move in more:
         seen[move.key] += 1
         few += [move] if seen[move.key] <= _OF_A_KEY and move.key not in taken else []
-    more = few[:_BESIDE]
+    more = few[:_EXTRA]
     while found.wrong and time.monotonic() < deadline:
         made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
         counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
@@ -735,7 +763,7 @@ def _beside(sample: Sample, found: Fit, more: Sequence[Move], deadline: float) -
         if not helping:
             break
         wrong, move, both = min(helping, key=lambda one: one[0])
-        found = Fit(both, wrong, [*found.told, Taken(move.text, found.candidate, both)])
+        found = Fit(both, wrong, [*found.changes, Taken(move.text, found.candidate, both)])
         taken.add(move.key)
         more = [move for _, move, _ in helping]
     return found
@@ -747,6 +775,8 @@ class Fitting:
     def __init__(self, bank: Bank) -> None:
         self.bank, self.hints = bank, hints(bank)
         self._sample: tuple[Candidate, Sample] | None = None
+        # The cheapest first. Each text states what holds after the pass found nothing in time: no candidate
+        # that is one such change away, and that the sample let through, has fewer wrong answers on the bank.
         self.search: Search[Fit] = Search(
             [
                 Pass("change a key", self._keys, "no single change of a key explains more", Effort.SINGLE),
@@ -765,8 +795,8 @@ class Fitting:
         self.search.statistics = bank.statistics
 
     def to(self, start: Fit, deadline: float, effort: Effort) -> Fit:
-        """What passes up to an effort lead to. What did not help is not tried on the same bank again:
-        candidates come back, from other starts and with more effort."""
+        """The result of all passes up to an effort. A candidate from which they found nothing on this bank is
+        not tried again: candidates come back, from other starts and with more effort."""
         return self.search.run(
             start,
             lambda fit: fit.wrong,
@@ -798,21 +828,21 @@ class Fitting:
         return self._step(best, alone(best.candidate, self.hints), deadline)
 
     def _instead(self, best: Fit, deadline: float) -> Fit | None:
-        """Another change in the place of one that was taken before: the first that helps."""
+        """Replaces a change that was taken before by another one: the first that helps."""
         for reset in resets(best.candidate):
             start = reset.apply(best.candidate)
             if start is None or time.monotonic() > deadline:
                 continue
-            told = [*best.told, Taken(reset.text, best.candidate, start)]
+            changes = [*best.changes, Taken(reset.text, best.candidate, start)]
             tried = chain(moves(start, self.hints), joint(start))
-            better = _step(self._of(best), Fit(start, best.wrong, told), tried, deadline, best)
+            better = _step(self._of(best), Fit(start, best.wrong, changes), tried, deadline, best)
             if better is not None:
                 return better
         return None
 
     def _again(self, best: Fit, deadline: float) -> Fit | None:
-        """What is found from the candidate without one or two of its keys: the first that is better. Changes
-        that explained a part together can stand in the way of those that explain all."""
+        """Resets one or two keys of the candidate and fits again: the first better result. Changes that
+        together explain a part can block those that explain all."""
         back = list(resets(best.candidate))
         rng = np.random.default_rng(len(back))
         pairs = [
@@ -824,14 +854,14 @@ class Fitting:
                 start = None if start is None else back[index].apply(start)
             if start is None or time.monotonic() > deadline:
                 continue
-            told = [*best.told, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
-            found = self.to(Fit(start, wrong_of(self.bank, start), told), deadline, Effort.SINGLE)
+            changes = [*best.changes, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
+            found = self.to(Fit(start, wrong_of(self.bank, start), changes), deadline, Effort.SINGLE)
             if found.wrong < best.wrong:
                 return found
         return None
 
     def _pairs(self, best: Fit, deadline: float) -> Fit | None:
-        """Two changes together, where one alone does not help: the first among those that harm least."""
+        """Two joint changes where no single one helps: the first of them is among those that harm least."""
         firsts: list[tuple[int, int, Move, Candidate]] = []
         near = replace(self.hints, wide=False)
         for index, move in enumerate(moves(best.candidate, Hints(self.hints.words))):
@@ -842,8 +872,8 @@ class Fitting:
                 firsts.append((self._of(best).wrong(new), index, move, new))
         firsts.sort(key=lambda one: one[:2])
         for _, _, move, new in firsts[:_BEAM]:
-            told = [*best.told, Taken(move.text, best.candidate, new)]
-            better = _step(self._of(best), Fit(new, best.wrong, told), moves(new, near), deadline)
+            changes = [*best.changes, Taken(move.text, best.candidate, new)]
+            better = _step(self._of(best), Fit(new, best.wrong, changes), moves(new, near), deadline)
             if better is not None and better.wrong < best.wrong:
                 return better
         return None

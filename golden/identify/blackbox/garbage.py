@@ -1,4 +1,4 @@
-"""When a search has its garbage collected."""
+"""The garbage collection of a search."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OBJECTS = 100_000
-"""Objects more than before at which cycles are looked for."""
+"""New objects after which cycles are looked for."""
 
 
 _LOCK = threading.Lock()
 _running: list[tuple[int, int, int]] = []
-"""The thresholds that searches found when they began, of those that have not ended."""
+"""The thresholds at the beginning of each search that is still running."""
 
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Cycles are looked for seldom meanwhile. A search makes and drops candidates, which refer to nothing in
-    a circle, by the hundred thousand, and keeps many objects that each look goes through. The thresholds are
-    those of the process: they are put back when the last of several searches ends."""
+    """Looks for cycles seldom inside the block. A search makes and drops hundreds of thousands of candidates
+    without circular references, and keeps many objects that each collection would traverse. The thresholds
+    belong to the process: they are restored when the last of several searches ends."""
     with _LOCK:
         before = _running[0] if _running else gc.get_threshold()
         _running.append(before)
-        if before[0]:  # else nobody wants any
+        if before[0]:  # 0: collection is switched off
             gc.set_threshold(max(before[0], _OBJECTS), *before[1:])
     try:
         yield

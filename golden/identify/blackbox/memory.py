@@ -1,8 +1,7 @@
-"""A dissection that can be continued: its questions and answers in a file, with the candidate that it had.
+"""The file of a dissection that can be resumed: its questions and answers, with its candidate.
 
-The file is bound to the box (its name and what it takes), and to the version of the package, whose search it
-was. Whoever continues asks some of the questions again first: a box that answers otherwise than it did is
-refused.
+The file is bound to the box (its name and signature), and to the version of the package that wrote it. A
+resumed dissection first repeats some of the questions: a box with other answers is refused.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from golden.kernels.sum_tree import Node
 from golden.program.signature import Bits, Signature
 
 FORM = 3
+"""Version of the file's layout; another one is refused."""
 _HEAD = (
     "form",
     "version",
@@ -50,17 +50,17 @@ _KINDS = {
 
 @dataclass
 class Memory:
-    """What a dissection knew when it ended.
+    """The state of a dissection when it ended.
 
     Attributes:
-        bank: the questions kept, with their answers, of the dense view.
+        bank: the recorded questions, with their answers, of the dense view.
         tree: the order of the sum that masks showed.
-        groups: the products that are added before they are cut, as questions showed them (`partners`).
-        end: the exponent from which on products overflow, where most questions showed it.
-        text: YAML of the candidate; None where there was none that could be written.
-        order, told: its skeleton in words and the changes that made it.
+        groups: the products that are added before they are cut (`product_groups`).
+        end: the exponent from which products overflow, if most questions showed it.
+        text: YAML of the candidate; None if there was none that could be written.
+        order, changes: its skeleton in words and the changes that made it.
         differing: the checks that it went through.
-        asked: dot products that the box had answered. turn: rounds of checking so far.
+        queries: dot products that the box had answered. turn: rounds of checking so far.
     """
 
     bank: Bank
@@ -68,14 +68,14 @@ class Memory:
     groups: tuple[tuple[int, ...], ...] = ()
     text: str | None = None
     order: str = ""
-    told: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     differing: dict[str, tuple[int, int]] = field(default_factory=dict)
-    asked: int = 0
+    queries: int = 0
     turn: int = 0
     end: int | None = None
 
     def candidate(self) -> Candidate | None:
-        """The candidate; None where there was none."""
+        """The candidate; None if there was none."""
         if self.text is None:
             return None
         try:
@@ -90,18 +90,18 @@ def _loads(takes: Signature) -> tuple[object, ...]:
 
 
 def digest(name: str, takes: Signature) -> str:
-    """What a file is bound to: the box's name and what it takes; of a function of a file that file, too."""
-    told = hashlib.sha256()
+    """What a file is bound to: the name and signature of the box; for a function in a file that file, too."""
+    hashed = hashlib.sha256()
     kinds = {operand: str(fmt) for operand, fmt in takes.formats.items()}
-    told.update(
+    hashed.update(
         repr(
             (name, takes.k, kinds, str(takes.pattern), takes.scale_block, takes.state, *_loads(takes))
         ).encode()
     )
     for part in name.split(":"):
         if Path(part).suffix and Path(part).is_file():
-            told.update(Path(part).read_bytes())
-    return told.hexdigest()
+            hashed.update(Path(part).read_bytes())
+    return hashed.hexdigest()
 
 
 def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
@@ -116,10 +116,10 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "version": __version__,
         "box": digest(name, box),
         "name": name,
-        "asked": memory.asked,
+        "asked": memory.queries,
         "turn": memory.turn,
         "order": memory.order,
-        "told": memory.told,
+        "told": memory.changes,
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
         "groups": memory.groups,
@@ -138,7 +138,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
     """Reads the file of a dissection of this box.
 
     Args:
-        name, box: of the box that is asked now. takes: what its dense view takes.
+        name, box: of the box that is queried now. takes: the signature of its dense view.
 
     Raises:
         FileFormatError: it is no such file, or one of another box or version.
@@ -159,8 +159,8 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         raise FileFormatError(
             f"{path}: is a dissection of {head['name']} as it was then, not of {name} as it is"
         )
-    told = arrays.pop("sum", np.zeros(0, np.uint8))
-    if not np.array_equal(told, _sum(arrays)):
+    checksum = arrays.pop("sum", np.zeros(0, np.uint8))
+    if not np.array_equal(checksum, _sum(arrays)):
         raise FileFormatError(f"{path}: was edited or cut short: its checksum is another")
     bank = Bank(takes)
     try:
@@ -179,12 +179,12 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
 
 
 def _sum(arrays: dict[str, Bits]) -> Bits:
-    """SHA-256 of everything that a file holds: checks that were not made are not read from it by mistake."""
-    told = hashlib.sha256()
+    """SHA-256 of the whole content: a damaged file cannot pass for checks that were made."""
+    hashed = hashlib.sha256()
     for name in sorted(arrays):
         codes = np.ascontiguousarray(arrays[name])
-        told.update(repr((name, codes.dtype.str, codes.shape)).encode() + codes.tobytes())
-    return np.frombuffer(told.digest(), np.uint8)
+        hashed.update(repr((name, codes.dtype.str, codes.shape)).encode() + codes.tobytes())
+    return np.frombuffer(hashed.digest(), np.uint8)
 
 
 def _listed(node: Node) -> list[Any]:

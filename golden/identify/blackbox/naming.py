@@ -1,5 +1,5 @@
-"""The YAML of a found unit with the names that it has: which instruction of the catalog it is, or is near;
-and its operations as those of a named algorithm, where its steps are exactly that with some parameters."""
+"""The YAML of a found unit with known names: the instruction of the catalog that it is, or is near; and the
+named algorithm of its operations, if their steps are exactly that algorithm with some parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from golden.catalog.unit_text import unit_text
 from golden.errors import SpecError
 from golden.files.escape import one_line
 from golden.identify.blackbox.candidates import with_word
-from golden.identify.blackbox.moves import settings
-from golden.instruction import Instruction
+from golden.identify.blackbox.neighbourhood import settings
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.number.frozen import replace
 from golden.program.algorithms import get_algorithm
@@ -28,11 +28,13 @@ from golden.program.words import is_integer, step_text
 
 Near = tuple[str, tuple[str, ...]]
 _SHOWN = 4
+"""Instructions that the comment names."""
 Parameters = dict[str, Any]
 
 
 def with_names(unit: Instruction, text: str, title: str, known: Sequence[str], near: Near | None) -> str:
-    """The text with a comment that says what the unit is, its operations named where that is exact."""
+    """The text with a comment that names the unit, and with named algorithms for its operations if they are
+    exact."""
     like = [*known[:1], *([near[0]] if near is not None else [])]
     said = list(_comments(known, near))
     found = _named(unit, resolve(like[0])) if like else None
@@ -46,7 +48,7 @@ def with_names(unit: Instruction, text: str, title: str, known: Sequence[str], n
 def _comments(known: Sequence[str], near: Near | None) -> Iterator[str]:
     if known:
         more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-        yield f"All questions kept have the same answers of {', '.join(known[:_SHOWN])}{more}."
+        yield f"The answers to all recorded questions are also those of {', '.join(known[:_SHOWN])}{more}."
     elif near is not None:
         name, keys = near
         but = f"but for {'; '.join(keys)}" if keys else "in every key that was decided"
@@ -63,7 +65,7 @@ def _is_the_same(text: str, unit: Instruction) -> bool:
 
 
 def _named(unit: Instruction, like: Instruction) -> Instruction | None:
-    """The unit with an algorithm for each of its operations that has one; None where none has."""
+    """The unit with a named algorithm for each operation that has one; None if none has."""
     models = {one.algorithm: one for one in like.program.operations if one.algorithm != OWN_STEPS}
     operands = _operands(unit)
     done: dict[object, Operation] = {}
@@ -87,8 +89,8 @@ def _operands(unit: Instruction) -> OperandFormats:
 
 
 def _as(one: Operation, model: Operation, operands: OperandFormats) -> Operation | None:
-    """An operation with the name of a model's algorithm and the parameters with which that has its steps: one
-    parameter after the other is set to what makes most keys alike."""
+    """An operation with the name of a model's algorithm, and the parameters with which the algorithm has its
+    steps. One parameter after the other is set to the value that makes most keys equal."""
     if [step.op for step in one.steps] != [step.op for step in model.steps]:
         return None
 
@@ -116,7 +118,7 @@ def _keys_alike(one: Step, other: Step) -> int:
 
 
 def _with_others(now: Parameters, name: str, optional: bool, values: Sequence[Any]) -> Iterator[Parameters]:
-    """The parameters, and those with one left out or set to another value."""
+    """The parameters, and variants with one left out or set to another value."""
     yield now
     if optional:
         yield {key: value for key, value in now.items() if key != name}
@@ -134,7 +136,7 @@ def _steps(
 
 
 def _values(one: Operation) -> list[Any]:
-    """Integers and words that its steps have in any key."""
+    """Integers and words of any key of its steps."""
     found: dict[Any, None] = {}
     for step in one.steps:
         for name, _, _ in declared(step):
@@ -147,16 +149,16 @@ def _values(one: Operation) -> list[Any]:
 
 
 MOST = 6
-"""Differences with which a unit is still near another one."""
+"""Differences up to which a unit is near another one."""
 Alternatives = Mapping[str, Sequence[str]]
 
 
 def differences(found: Instruction, known: Instruction, alternatives: Alternatives) -> list[str] | None:
-    """The keys in which a found unit differs from a known one, a sentence each; None where the two do not add
-    in the same operations.
+    """The keys in which a found unit differs from a known one, a sentence each; None if the two do not add in
+    the same operations.
 
     Args:
-        alternatives: values of keys that no question told from those of the found unit: those are no
+        alternatives: values of keys that no question distinguished from the found ones; they are no
             differences.
     """
     changes = _changes(found, known, alternatives)
@@ -165,7 +167,7 @@ def differences(found: Instruction, known: Instruction, alternatives: Alternativ
 
 @dataclass(frozen=True)
 class _Changes:
-    """Keys that have other values, steps that were put in, and steps that were left out, a sentence each."""
+    """Keys with other values, inserted steps, and missing steps, a sentence each."""
 
     keys: list[str]
     new: list[str]
@@ -192,8 +194,8 @@ def _changes(found: Instruction, known: Instruction, alternatives: Alternatives)
 
 
 def _in_words(changes: _Changes, found: Instruction) -> list[str]:
-    """A sentence for each change; where steps are put in and others left out, which is mostly one change that
-    reads as two, the steps of the unit in order instead."""
+    """A sentence for each change. Inserted together with missing steps are mostly one change that reads as
+    two; then the steps of the unit in order instead."""
     if changes.new and changes.gone and len({operation.steps for operation in found.program.operations}) == 1:
         return [*changes.keys, f"its steps, in order: {_in_order(found)}"]
     return [*changes.keys, *changes.new, *changes.gone]
@@ -207,8 +209,8 @@ def _in_order(found: Instruction) -> str:
 
 
 def nearest(found: Instruction, alternatives: Alternatives) -> tuple[str, tuple[str, ...]] | None:
-    """The instruction of the catalog with the same operands that differs least, and in what; None where none
-    is near."""
+    """The instruction of the catalog with the same operands and the fewest differences, and these; None if
+    none is near."""
     best: tuple[str, _Changes] | None = None
     for one in relatives(found):
         changes = _changes(found, one.stretched, alternatives) if one.links == 1 else None
@@ -218,7 +220,7 @@ def nearest(found: Instruction, alternatives: Alternatives) -> tuple[str, tuple[
 
 
 def worded(operations: Sequence[Operation]) -> list[Operation]:
-    """Operations with the word of every NaN that they do not name: saying it is no difference."""
+    """Operations with an explicit word for every NaN: an implicit one is no difference."""
     return [o.with_steps([with_word(step, o.out_format) for step in o.steps]) for o in operations]
 
 

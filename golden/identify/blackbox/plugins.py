@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from golden.errors import OperandError
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.model.instruction import Instruction
     from golden.unit import Unit
 
 OPENERS: list[Callable[[str], Unit | None]] = []
@@ -19,8 +19,8 @@ OPENERS: list[Callable[[str], Unit | None]] = []
 
 @dataclass(frozen=True)
 class Chip:
-    """A chip that can be asked: what it is called ("NVIDIA H200"), its architecture, and an instruction of
-    that as a unit, None of one that has no kernel."""
+    """A chip that can be queried: its name ("NVIDIA H200"), its architecture, and a function from its
+    instructions to units, None for an instruction without a kernel."""
 
     name: str
     architecture: str

@@ -1,7 +1,7 @@
-"""Questions with few terms: c alone, one or two products with c and without; special values among zeros.
+"""Questions with few terms: c alone, one or two products with and without c; special values among zeros.
 
-What one term shows depends on no order of the sum: how products are rounded and special values looked for is
-fitted on these, also while the order is still wrong.
+The answer to one term does not depend on the order of the sum: the rounding of products and the detection of
+special values are fitted on these questions even while the order is still wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.stimuli.cancellation import negative_sum
@@ -26,13 +26,17 @@ _DRAWN = (
     *("random_bits", "narrow", "wide", "subnormal", "near_overflow", "tie", "special_values", "special_each"),
     *("corner_pairs", "half_ulp"),
 )
-ALONE = (("c alone", "c"), ("one product", "products"))
-"""Kinds of one term, and which it is."""
-_SHAPES = (("c alone", 0, True), ("one product", 1, False), ("one product and c", 1, True))
+C_ALONE, ONE_PRODUCT = "c alone", "one product"
+ALONE = ((C_ALONE, "c"), (ONE_PRODUCT, "products"))
+"""Kinds with one term, and the term."""
+ENOUGH, AGREEING = 16, 0.9
+"""Answers to one term that are needed to decide a property of the unit, and the share of them that has to
+agree. Chosen, not measured."""
+_SHAPES = ((C_ALONE, 0, True), (ONE_PRODUCT, 1, False), ("one product and c", 1, True))
 _PAIRS = (("two products", 2, False), ("two products and c", 2, True))
 _CAUSES, _MORE = ("special_values", "special_pairs"), 8
-"""Kinds whose operands are asked among zeros, and how many times more of them: a table of causes of NaNs is
-read off what two of them give."""
+"""Kinds that are drawn with other operands zero, and a multiple of their count: a table of causes of NaNs is
+read off pairs of them."""
 _AMONG_ZEROS = "special among zeros"
 KINDS = frozenset((_AMONG_ZEROS, *(name for name, *_ in (*_SHAPES, *_PAIRS))))
 SIGNS = "zero c of both signs"
@@ -40,7 +44,7 @@ _SIGNS_DRAWN = ("cancelling", "subnormal", "alignment_edge", "wide", "narrow")
 
 
 def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tuple[str, Operands]]:
-    """(kind, operands) by the number of terms, `each` dot products of every kind that is drawn from."""
+    """(kind, operands) by the number of terms, `each` dot products of every stimulus kind."""
     k = takes.stored_k
     for name, products, with_c in (*_SHAPES, *(_PAIRS if k > 1 else ())):
         parts = [stimuli.generate(takes, kind, each, rng) for kind in _DRAWN]
@@ -61,8 +65,8 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
 
 
 def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | None:
-    """Dot products with c = +0, then the same with c = -0; None where c has no zeros of both signs. Nothing
-    else is otherwise: a unit that answers two other numbers looks at the sign of c where it adds the rest."""
+    """Dot products with c = +0, then the same with c = -0; None if c has no zeros of both signs. Nothing else
+    differs, so a unit with two different numbers as answers reads the sign of c when it adds the rest."""
     c = takes.formats["c"]
     if not (c.is_float and c.signed and takes.formats["d"].is_float):
         return None
@@ -74,12 +78,12 @@ def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | 
 
 
 def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
-    """Dot products of which two neighbours, or two far apart, are left, among zeros of both signs; c as it is
-    or a zero, too. The sign of a number that is flushed, or which of two special values comes first, shows
-    where nothing else has a say: every second time the two cancel, but for the last bit of a factor, and
-    every fourth time the first stands there once more, which c cancels in the same way. The first is one with
-    a special value, where there is one.
-    """
+    """Dot products with only two products, next to each other or far apart, among zeros of both signs; c is
+    unchanged or a zero, too.
+
+    Without other terms the sign of a flushed number shows, and so does the priority of two special values. In
+    every second dot product the two cancel except for the last bit of a factor; in every fourth a copy of the
+    first is added, which c cancels likewise. The first product has a special value, if there is one."""
     k, rows = takes.stored_k, np.arange(len(operands["a"]))
     chance = rng.random((4, len(rows)))
     first = np.argmax(rng.random((len(rows), k)) + _special(takes, operands), axis=1)
@@ -100,9 +104,9 @@ def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) 
     return {**operands, **{name: codes.astype(operands[name].dtype) for name, codes in found.items()}}
 
 
-def beside_overflow(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
-    """Dot products near overflow with a special value in the place of c, or of one factor: an infinity that
-    finite terms become on the way meets it, and which comes first shows. Half of them with the other sign."""
+def near_overflow(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
+    """Dot products near overflow with a special value as c, or as one factor. An infinity from the overflow
+    of finite terms meets it, and the priority of the two shows. One half have the other sign."""
     k, rows = takes.stored_k, np.arange(len(operands["a"]))
     chance, place = rng.random((2, len(rows))), rng.integers(0, k, len(rows))
     found = dict(operands)
@@ -122,13 +126,13 @@ def beside_overflow(takes: Signature, operands: Operands, rng: np.random.Generat
 
 
 def _special(takes: Signature, operands: Operands) -> npt.NDArray[np.bool_]:
-    """Where a or b is special, (n, k)."""
+    """Whether a or b is special, (n, k)."""
     found = [np.isin(operands[name], stimuli.special_codes(takes.formats[name])) for name in "ab"]
     return np.asarray(found[0] | found[1])
 
 
 def _cancelling(takes: Signature, operands: Operands, place: Bits, rng: np.random.Generator) -> Bits:
-    """c that is the negative of one product, or next to it: as near as doubles come."""
+    """c that is the negative of one product, or next to it, as near as doubles come."""
     rows, fmt = np.arange(len(place)), takes.formats["c"]
     if not (fmt.is_float and fmt.signed):
         return operands["c"]
@@ -149,16 +153,17 @@ def _zeros(takes: Signature, name: str, shape: tuple[int, ...], rng: np.random.G
 
 
 Floats = npt.NDArray[np.float64]
-KIND = "codes not asked yet"
+KIND = "unused codes"
 _MOST_BITS = 16
+"""Bits of a code up to which the used codes are recorded: a table of 2^16 for each element."""
 _FACTORS = ("a", "b")
 _JITTER = 0.05
-"""Of all codes, how far two factors are from mirroring each other in magnitude: products are then of about
-one size, and none hides another."""
+"""The deviation of two factors from mirrored magnitudes, as a part of all codes: then all products have about
+one magnitude, and none hides another."""
 
 
 class Coverage:
-    """By operand, (elements, codes): whether the box was asked the code there."""
+    """By operand, (elements, codes): whether a query had the code there."""
 
     def __init__(self, takes: Signature) -> None:
         shapes = takes.operand_shapes(matrices=False)
@@ -172,7 +177,7 @@ class Coverage:
         self.open = set(few)
 
     def add(self, operands: Mapping[str, Bits]) -> None:
-        """The box was asked these, (n, ...)."""
+        """Marks the codes of queries (n, ...) as used."""
         for name in tuple(self.open & set(operands)):
             seen, codes = self.seen[name], operands[name]
             if math.prod(codes.shape[1:]) != len(seen):  # b of the dense view of a sparse unit
@@ -183,9 +188,9 @@ class Coverage:
             if seen.all():
                 self.open.discard(name)
 
-    def unasked(self) -> int:
-        """Questions that it takes at least to ask every code of a and b that is a number; of a sparse unit
-        none are made, where metadata say which elements meet."""
+    def unused(self) -> int:
+        """The least number of queries that use every code of a and b that is a number; 0 for a sparse unit,
+        because its metadata decide which elements meet."""
         if self.takes.pattern is not None:
             return 0
         left = [
@@ -195,8 +200,8 @@ class Coverage:
         return max(left, default=0)
 
     def questions(self, count: int, rng: np.random.Generator) -> Operands:
-        """Dot products of codes of a and b that were not asked, as far as there are any, beside c = 0 or one
-        that is not large; the two factors mirror each other in magnitude."""
+        """Dot products of unused codes of a and b, if there are any, with c = 0 or a c that is not large; the
+        magnitudes of the two factors mirror each other."""
         operands = stimuli.generate(self.takes, "narrow", count, rng)
         if "c" in operands:
             operands["c"][rng.random(count) < 0.5] = self.takes.at_rest("c")
@@ -212,8 +217,8 @@ class Coverage:
     def _some(
         self, name: str, element: int, count: int, wanted: Floats | None, rng: np.random.Generator
     ) -> Bits:
-        """Numbers that were not asked, or any where all were: those near these magnitudes (0 to 1), of either
-        sign, or as they come."""
+        """Unused numbers, or any if all were used: near the wanted magnitudes (0 to 1) with either sign, or
+        arbitrary."""
         fmt = self.takes.formats[name]
         numbers = _numbers(fmt)
         left = np.flatnonzero(numbers & ~self.seen[name][element])
@@ -223,35 +228,33 @@ class Coverage:
         split = int(np.searchsorted(left, 1 << (fmt.bits - 1))) if fmt.is_float and fmt.signed else len(left)
         found = np.empty(count, np.int64)
         minus = rng.random(count) * len(left) >= split
-        for half, those in ((left[:split], ~minus), (left[split:], minus)):
+        for half, rows in ((left[:split], ~minus), (left[split:], minus)):
             if len(half):
-                near = np.searchsorted(_magnitude(fmt, half), wanted[those])
-                found[those] = half[np.minimum(near, len(half) - 1)]
+                near = np.searchsorted(_magnitude(fmt, half), wanted[rows])
+                found[rows] = half[np.minimum(near, len(half) - 1)]
         return found
 
     def said(self) -> Iterator[str]:
-        """A sentence for each operand of which not every code was asked."""
+        """A sentence for each operand with unused codes."""
         for name, seen in self.seen.items():
             counts = seen.sum(axis=1)
             least, codes = int(counts.argmin()), seen.shape[1]
             if counts[least] < codes:
                 element = f"{name}[{least}]" if len(counts) > 1 else name
-                share = (
-                    f"of the {codes:,} codes of {name} {int(np.median(counts)):,} were asked of an element"
-                )
+                share = f"of the {codes:,} codes of {name} {int(np.median(counts)):,} were used in an element"
                 few = f"{int(counts[least]):,} of {element}, the fewest"
-                yield f"{share}, {few}: a unit that decodes another one otherwise would not have shown it"
+                yield f"{share}, {few}: a unit that decodes another one wrongly would not have shown it"
 
 
 def _magnitude(fmt: Format, codes: Bits) -> Floats:
-    """Where codes of one sign lie between the least and the largest, 0 to 1."""
+    """The place of a code of one sign between the least and the largest, 0 to 1."""
     half = 1 << (fmt.bits - 1) if fmt.is_float and fmt.signed else 1 << fmt.bits
     return (codes & (half - 1)) / half
 
 
 @lru_cache(maxsize=16)
 def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
-    """Which codes are no infinity and no NaN, (codes,): beside one of those nothing else shows."""
+    """Which codes are no infinity and no NaN, (codes,): next to one of these nothing else shows."""
     codes = np.arange(1 << fmt.bits).astype(fmt.dtype)
     return np.isfinite(np.asarray(to_float(fmt, codes), np.float64))
 
@@ -259,16 +262,16 @@ def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
 _PAIR, _ALONE = slice(0, 2), 2
 """Columns of two products that cancel, and of one that c cancels."""
 _FAR_BELOW = 24
-"""How far below the least normal number the other products lie at most."""
+"""Binades below the least normal number at which the other products lie, at most."""
 
 
 def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Operands | None:
-    """Dot products of which two products cancel, and another one and c, all but a last place near the least
-    normal number of D or of a step that rounds: what is left of each has the row's sign. All other products
+    """Dot products in which two products cancel, and another one and c, except for a last place near the
+    least normal number of D or of a step that rounds: the remainders have the row's sign. All other products
     are tiny, or zeros, of that sign. A zero is a number times +0: units that flush operands know no other.
 
     Returns:
-        None where the formats have no signs, or there are no two products that cancel.
+        None if the formats have no signs, or there are no two products that cancel.
     """
     draw = Draw(target, count, rng)
     if draw.k < 2 or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c, draw.d)):
@@ -294,7 +297,7 @@ def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Oper
 
 
 def _terms(draw: Draw, paired: Bits, alone: Bits) -> tuple[Bits, Bits]:
-    """Positive factors: near the least normal number where something cancels them, else tiny or zero."""
+    """Positive factors: near the least normal number if another term cancels them, or tiny or zero."""
     rows, place = (draw.count, 1), np.arange(draw.k)
     least = draw.choice([lowest_exponent(fmt) for fmt in rounded_to(draw)], rows)
     cancels = (paired & (place < _ALONE)) | (alone & (place == _ALONE))

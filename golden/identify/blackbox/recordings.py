@@ -1,4 +1,4 @@
-"""Recordings as black boxes: dot products with their results, to which no question can be added.
+"""Recordings as black boxes: dot products with their results, to which no query can be added.
 
 captured:hopper:NAME       the vectors of an instruction that were recorded on a GPU (vectors/)
 recording:FILE             a vector file with its manifest, or an .npz archive of one's own
@@ -25,8 +25,8 @@ from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
-from golden.identify.blackbox.moves import Hints, Move, moves, nan_words
 from golden.identify.blackbox.naming import nearest, with_names
+from golden.identify.blackbox.neighbourhood import Hints, Move, moves, nan_words
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import taken
@@ -34,17 +34,17 @@ from golden.identify.blackbox.templates import skeletons
 from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
 from golden.identify.comparing import compare
 from golden.identify.minimising import costs
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, signature_of
 from golden.vectors import captured, files
-from golden.vectors.manifest import beside
+from golden.vectors.manifest import path_for
 from golden.vectors.tiles import element, grid
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What somebody recorded of a unit: operands (n, ...) by name as `dot` takes them, and results (n,)."""
+    """Recorded dot products of a unit: operands (n, ...) by name as `dot` takes them, and results (n,)."""
 
     name: str
     takes: Signature
@@ -77,9 +77,9 @@ def open_recording(
     kind, _, rest = text.partition(":")
     if kind not in ("captured", "recording") or not rest:
         return None
-    if kind == "captured" or beside(rest).is_file():
+    if kind == "captured" or path_for(rest).is_file():
         if formats is not None or k is not None:
-            raise OperandError(f"{text} has formats and K of its own, expected neither beside it")
+            raise OperandError(f"{text} has formats and K of its own, expected neither as options")
         return _captured(text, rest) if kind == "captured" else _vector_file(text, Path(rest))
     return _archive(text, Path(rest), taken(text, formats, k, scale_block, pattern))
 
@@ -104,7 +104,7 @@ def _vector_file(text: str, path: Path) -> Recording:
 
 
 def _bare(text: str, ins: Signature) -> Signature:
-    """What an instruction takes, and nothing else of it."""
+    """An instruction reduced to its operands."""
     return Signature(text, 1, 1, ins.k, dict(ins.formats), ins.pattern, ins.ordered_metadata, ins.scale_block)
 
 
@@ -118,7 +118,7 @@ def _archive(text: str, path: Path, takes: Signature) -> Recording:
     """An archive with arrays of raw codes by the operands' names and d: dot products, a and b (n, k), c and d
     (n,); or tiles, a (n, rows, k), b (n, k, columns), c and d (n, rows, columns)."""
     if path.suffix != ".npz":
-        raise OperandError(f"{text} has no manifest beside it, expected one, or an .npz archive")
+        raise OperandError(f"{text} has no manifest next to it, expected one, or an .npz archive")
     arrays = read_arrays(path, (*takes.operand_shapes(matrices=False), "d"))
     missing = [name for name in (*takes.operand_shapes(matrices=False), "d") if name not in arrays]
     if missing:
@@ -148,15 +148,18 @@ def _check(path: Path, arrays: Mapping[str, Bits], shapes: Mapping[str, tuple[in
 Progress = Callable[[str, int, int], None]
 USED, HELD = "used by the search", "held back from it"
 _MOST_USED, _SHARE_USED = 6_000, 0.6
-"""Dot products that the search sees at first."""
+"""Dot products that the search sees first, at most and as a part of all."""
 _TAKEN = 400
-"""Counterexamples of the part that was held back that join the search at a time."""
+"""Counterexamples of the held-back part that join the search at a time."""
 _STARTS, _ORDERS, _ROUNDS = 4, 6, 8
+"""Ranked starts and orders that are fitted, and rounds with counterexamples from the held-back part. Chosen,
+not measured."""
 _WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
-_TOLD = 20_000
-"""Dot products tried to tell a rival from the candidate."""
+"""Seconds for the evidence, and seconds for the rivals. Chosen, not measured."""
+_COMPARED = 20_000
+"""Dot products on which a rival is compared with the candidate."""
 _MOST_VALUES, _OF_ONE_KEY = 24, 1
-"""Values of single keys for which operands that tell are looked for, in all and of one key."""
+"""Values of single keys for which distinguishing operands are searched, in all and for one key."""
 
 
 def dissect_recording(
@@ -165,8 +168,8 @@ def dissect_recording(
     """Finds a specification that explains a recording, and what the recording does not decide.
 
     Args:
-        seconds: the search ends after this time; what is said of its end takes some more.
-        seed: of what is held back.
+        seconds: the search ends after this time; the report takes some more.
+        seed: of the choice of the held-back part.
     """
     return _Passive(recording, seconds, seed, progress).run()
 
@@ -191,8 +194,12 @@ class _Passive:
 
     def run(self) -> Found:
         """All of it."""
+        # 1. Programs of the catalog are the starts: a recording allows no query that would separate
+        # skeletons.
         known = self._known()
         fit = self._fitted(known)
+        # 2. The held-back part refutes the fit, or checks it; only refuting dot products join the search, so
+        # the rest stays independent.
         for _ in range(_ROUNDS):
             if fit is None or time.monotonic() > self.deadline:
                 break
@@ -204,29 +211,29 @@ class _Passive:
         return self._found(fit, known)
 
     def _use(self, different: npt.NDArray[np.int64]) -> None:
-        """The search sees these dot products, each as often as it was recorded."""
+        """Gives these dot products to the search, each with its multiplicity."""
         self.used |= np.isin(self.same, different)
 
-    def _tell(self, what: str) -> None:
+    def _report_progress(self, what: str) -> None:
         if self.progress is not None:
             self.progress(what, 0, 1)
 
     @property
     def bank(self) -> Bank:
-        """What the search sees."""
+        """The dot products that the search has."""
         return self.whole.part(np.flatnonzero(self.used))
 
     def _relatives(self) -> list[Relative]:
         return relatives(self._empty(), same=True)
 
     def _empty(self) -> Instruction:
-        """An instruction with these operands, for whom relatives are looked for."""
+        """An instruction with these operands, whose relatives are tried."""
         one = next(iter(skeletons(self.takes, None)))
         return as_taken(one.instruction, self.recording.takes)
 
     def _known(self) -> list[Candidate]:
-        """The programs of the catalog that take these operands, the nearest first."""
-        self._tell("trying the instructions of the catalog")
+        """The programs of the catalog with these operands, the nearest first."""
+        self._report_progress("trying the instructions of the catalog")
         found = []
         for one in self._relatives():
             name = f"{one.instruction.architecture}:{one.instruction.name}"
@@ -236,12 +243,13 @@ class _Passive:
         return [made for _, made in sorted(found, key=lambda item: item[0])]
 
     def _fitted(self, starts: list[Candidate]) -> fitting.Fit | None:
-        """The candidate that explains what the search sees; else the nearest."""
+        """The candidate that explains the search's part, or the nearest one."""
         bank = self.bank
         tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
         best = self._best(bank, tried, fitting.Effort.SINGLE)
+        # No catalogued program, even with changed keys: all orders of known datapaths.
         if best is None or best.wrong:
-            self._tell("fitting orders of the sum")
+            self._report_progress("fitting orders of the sum")
             ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
             best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
@@ -254,7 +262,7 @@ class _Passive:
         for start in sorted(starts, key=lambda one: one.wrong):
             if best is not None and (best.wrong == 0 or time.monotonic() > self.deadline):
                 break
-            self._tell(f"fitting: {start.candidate.order}")
+            self._report_progress(f"fitting: {start.candidate.order}")
             done = fitting.fit(bank, start, self.deadline, effort) if start.wrong else start
             if best is None or done.wrong < best.wrong:
                 best = done
@@ -291,9 +299,9 @@ class _Passive:
             text,
             differing,
             tuple(self._undecided(candidate, differing, evidence)),
-            rules=(candidate.order, *fit.told),
+            rules=(candidate.order, *fit.changes),
             laws=() if explained else broken(self.whole),
-            forced=tuple(forced(fit.told, self.whole)),
+            forced=tuple(forced(fit.changes, self.whole)),
             example=None if explained else self._example(candidate, wrong),
             alternatives=alternatives,
             fresh=differing[HELD][1],
@@ -345,26 +353,26 @@ class _Passive:
         end = time.monotonic() + _RIVAL_SECONDS
         for one in known:
             if one.key != candidate.key and not self.whole.wrong(one.program).any():
-                yield self._told(candidate, one, one.order, _TOLD)
+                yield self._compared(candidate, one, one.order, _COMPARED)
         some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
         left = [move for move in neighbours if move.value in some.get(move.key, ())]
         for move in left[:_MOST_VALUES]:
             new = move.apply(candidate)
             if new is None or time.monotonic() > end:
                 continue
-            told = self._told(candidate, new, f"the candidate with {move.text}", _TOLD // 10)
-            if told.operands is not None:
-                yield told
+            rival = self._compared(candidate, new, f"the candidate with {move.text}", _COMPARED // 10)
+            if rival.operands is not None:
+                yield rival
 
-    def _told(self, candidate: Candidate, other: Candidate, name: str, budget: int) -> Rival:
-        self._tell(f"telling apart: {name}")
+    def _compared(self, candidate: Candidate, other: Candidate, name: str, budget: int) -> Rival:
+        self._report_progress(f"comparing with {name}")
         found = compare(candidate.instruction, other.instruction, self.seed, budget)
         if found.example is None:
             return Rival(name, found.trials)
         return Rival(name, found.trials, found.example.operands_x, found.example.x, found.example.y)
 
     def _example(self, candidate: Candidate, wrong: Any) -> Example:
-        """The simplest recorded dot product that the candidate answers otherwise."""
+        """The simplest recorded dot product that the candidate gets wrong."""
         part = self.whole.part(np.flatnonzero(wrong))
         place = int(np.argmin(costs(self.takes, part.operands)))
         operands = {name: codes[place] for name, codes in part.operands.items()}
@@ -372,7 +380,7 @@ class _Passive:
 
 
 def _with_two_results(recording: Recording) -> Changed | None:
-    """A dot product that was recorded with two results; how many are."""
+    """A dot product that was recorded with two results, and how many there are."""
     same = _alike(recording.operands)
     first = np.full(int(same.max()) + 1, -1)
     first[same[::-1]] = np.arange(len(same))[::-1]
@@ -387,8 +395,8 @@ def _with_two_results(recording: Recording) -> Changed | None:
 
 
 def _alike(operands: Operands) -> npt.NDArray[np.int64]:
-    """A number for each dot product, equal where all operands are: what was recorded twice is not held back
-    from a search that has seen it."""
+    """A number for each dot product, equal if all operands are equal: repetitions are not split between the
+    search's part and the held-back part."""
     count = len(operands["a"])
     rows = [np.ascontiguousarray(codes).reshape(count, -1).view(np.uint8) for codes in operands.values()]
     return np.unique(np.concatenate(rows, 1), axis=0, return_inverse=True)[1].reshape(-1)

@@ -1,5 +1,5 @@
-"""Whether a unit answers the same question the same: alone, again, at other places of a batch or a tile,
-whatever it was asked before and beside it."""
+"""Repeatability: whether a unit always has the same answer to the same question, alone, repeated, at other
+places of a batch or a tile, and whatever was queried before it or in the same batch."""
 
 from __future__ import annotations
 
@@ -21,34 +21,33 @@ from golden.program.signature import Bits, Operands, Signature
 
 Tile = Callable[..., Bits]
 _OF_EACH_KIND, _OF_ASKS = 16, 600
-"""Questions of each kind; of so many that may be asked, one at most is one of those of a kind."""
+"""Questions of each kind; at most one in 600 of the budget for each kind."""
 _ALONE, _FEW = 2, 10
-"""Questions that are asked alone, and those in the first batches, by whose times the others are planned."""
+"""Questions that are sent alone, and questions in the first batches, whose times set the plan for the
+rest."""
 _COPIES, _COPIED = 64, ("wide", "cancelling", "half_ulp", "special_values")
-"""Places of a batch that one question of each of these kinds is asked at."""
+"""Places of a batch that hold copies of one question of each of these kinds."""
 _SHARE_OF_COPIES, _SHARE = 20, 4
-"""Of so many questions that may be asked, one at most is such a copy; one at most is asked here at all."""
+"""At most one question in 20 of the budget is such a copy; at most one in 4 is used here at all."""
 _TILES = 4
-"""Of each of these kinds, tiles that one question fills."""
-_AGAIN = 64
-"""Early questions that are asked once more later."""
+"""Tiles of each of these kinds, each filled with one question."""
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What came of asking again.
+    """The result of repeated questions.
 
     Attributes:
-        asked: questions that were asked again, in other batches and alone.
+        queries: questions that were repeated, in other batches and alone.
         differ: how many of them had another answer.
-        places: of a batch, at which the same question was asked.
-        tiles, elements: tiles that were filled with one question, and the places of each; none where the
-            unit answers no tiles.
-        later: questions that were asked once more at the end.
-        changed: a question with two answers, and why; None where all answers are the same.
+        places: places of a batch that held the same question.
+        tiles, elements: tiles that were filled with one question, and the places of each; none if the unit
+            takes no tiles.
+        later: questions that were repeated at the end.
+        changed: a question with two answers, and the cause; None if all answers agree.
     """
 
-    asked: int
+    queries: int
     differ: int
     places: int = 0
     tiles: int = 0
@@ -62,26 +61,26 @@ class Repeated:
 
     @property
     def said(self) -> str:
-        """What a unit was asked that answers the same always."""
-        where = f"{self.asked:,} questions asked again, alone and in other batches"
+        """The repeated questions of a unit whose answers all agree, in words."""
+        where = f"{self.queries:,} questions repeated, alone and in other batches"
         if self.places:
             where += f", at {self.places} places of a batch"
         if self.tiles:
             where += f", {self.tiles:,} at each of {self.elements:,} places of a tile"
         if self.later:
-            where += f", {self.later:,} once more at the end"
+            where += f", {self.later:,} again at the end"
         return f"{where}: all answers the same"
 
     @property
     def count(self) -> int:
-        """Questions that were asked again in any way."""
-        return self.asked + self.tiles + self.later
+        """Questions that were repeated in any way."""
+        return self.queries + self.tiles + self.later
 
 
-def asked_again(box: Box, rng: Callable[..., np.random.Generator]) -> Repeated:
-    """Asks questions of all kinds again: a few alone, all in another order and in batches of other sizes
-    (which may be summed otherwise), a few at many places of a batch, and where the unit answers tiles at
-    every place of one.
+def check_repeatability(box: Box, rng: Callable[..., np.random.Generator]) -> Repeated:
+    """Repeats questions of all kinds: a few alone, all in another order and in batches of other sizes (whose
+    sums may be formed differently), a few at many places of a batch, and at every place of a tile if the unit
+    takes tiles.
 
     Args:
         rng: of the place of a kind.
@@ -93,17 +92,17 @@ def asked_again(box: Box, rng: Callable[..., np.random.Generator]) -> Repeated:
     parts = [np.arange(turn, turn + 1) for turn in range(_ALONE)] + [np.arange(_ALONE, _FEW)]
     few = [box.ask(_at(whole, part)) for part in parts]
     whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // _SHARE // 2))
-    asked, first = box.ask(whole)
+    sent, first = box.ask(whole)
     count = len(first)
     turned = np.arange(count)[::-1]
-    told = few + [box.ask(_at(whole, part)) for part in np.split(turned, [count // 3])]
+    repeats = few + [box.ask(_at(whole, part)) for part in np.split(turned, [count // 3])]
     place = np.concatenate([*parts, turned])
-    again = np.concatenate([answers for _, answers in told])
-    same = np.concatenate([part["c"] for part, _ in told]) == asked["c"][place]
+    again = np.concatenate([answers for _, answers in repeats])
+    same = np.concatenate([part["c"] for part, _ in repeats]) == sent["c"][place]
     other = np.flatnonzero((again != first[place]) & same)
     if len(other):
         found = [
-            Asked(_at(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
+            Discrepancy(_at(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
             for i in other
         ]
         return Repeated(count, len(np.unique(place[other])), changed=cause_of(box, found))
@@ -117,12 +116,12 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
     if copies > 1:
         few = _questions(box.takes, 1, lambda place: rng(place, 1), kinds)
         batch = {name: np.repeat(codes, copies, axis=0) for name, codes in few.items()}
-        asked, answers = box.ask(batch)
+        sent, answers = box.ask(batch)
         block = np.arange(len(answers)) // copies * copies
-        other = np.flatnonzero((answers != answers[block]) & (asked["c"] == asked["c"][block]))
+        other = np.flatnonzero((answers != answers[block]) & (sent["c"] == sent["c"][block]))
         if len(other):
             found = [
-                Asked(_at(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
+                Discrepancy(_at(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
                 for i in other
             ]
             return replace(clean, differ=len(np.unique(block[other])), changed=cause_of(box, found))
@@ -139,8 +138,8 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
 
 
 def at_every_place(takes: Signature, operands: Operands, tile: Tile) -> list[Changed | None]:
-    """For each of some dot products (n, ...), whether it is answered otherwise at one place of the tile than
-    at another: every row of A is a, every column of B is b, and C is c all over.
+    """For each of some dot products (n, ...), whether its answer depends on the place in the tile: every row
+    of A is a, every column of B is b, and all of C is c.
 
     Args:
         tile: what answers matrices, D = A * B + C.
@@ -164,7 +163,7 @@ def at_every_place(takes: Signature, operands: Operands, tile: Tile) -> list[Cha
 
 
 def _over_a_tile(codes: Bits, shape: tuple[int, ...], name: str) -> Bits:
-    """What one dot product reads, for all of its tile: in rows, of b in columns."""
+    """The operand of one dot product spread over its tile: along rows, for b along columns."""
     if codes.ndim == 1:
         return np.broadcast_to(codes.reshape(-1, *(1 for _ in shape)), (len(codes), *shape))
     spread = codes[:, :, None] if name in ("b", "scale_b") else codes[:, None]
@@ -174,22 +173,22 @@ def _over_a_tile(codes: Bits, shape: tuple[int, ...], name: str) -> Bits:
 # Later ------------------------------------------------------------------------------------------------------
 
 
-def otherwise_now(
+def changed_answer(
     box: Box, questions: Operands, answers: Bits, early: tuple[Operands, Bits] | None = None
 ) -> Changed | None:
-    """Asks questions (n, ...) again that were answered before; one that has another answer, and why.
+    """Repeats questions (n, ...) that were answered before; one whose answer has changed, and the cause.
 
     Args:
-        early: as `cause_of` has it.
+        early: as in `cause_of`.
 
     Raises:
         BudgetEnded, OperandError: as `Box.ask`.
     """
     if not len(answers):
         return None
-    asked, now = box.ask(questions)
-    other = np.flatnonzero((now != answers) & (asked["c"] == questions["c"]))
-    found = [Asked(_at(questions, i), int(answers[i]), int(now[i])) for i in other]
+    sent, now = box.ask(questions)
+    other = np.flatnonzero((now != answers) & (sent["c"] == questions["c"]))
+    found = [Discrepancy(_at(questions, i), int(answers[i]), int(now[i])) for i in other]
     return cause_of(box, found, early) if found else None
 
 
@@ -203,7 +202,7 @@ def _questions(
 
 
 def _spaced(count: int, most: int) -> npt.NDArray[np.int64]:
-    """The first few of so many, and of all others every second, third, ... so that all kinds stay."""
+    """Up to `most` of `count` places, evenly spaced so that all kinds stay, and always the first few."""
     step = max(1, -(-count // max(most, 1)))
     return np.union1d(np.arange(min(_FEW, count)), np.arange(0, count, step))
 
@@ -214,28 +213,28 @@ def _at(operands: Operands, index: Any) -> Operands:
 
 
 _IN_A_ROW, _LONGEST_PERIOD = 64, 32
-"""Times that a question is asked alone; the longest period that repeats often enough in those to be one."""
+"""Times that a question is sent alone; the longest period that repeats often enough in these to be one."""
 _BEFORE, _TURNS = 8, 2
-"""Questions that it is asked after, and how often each."""
+"""Other questions that precede it, and how often each does."""
 _ALIKE = 512
-"""Places of a batch of nothing else, at most."""
+"""The largest batch made of one question."""
 _SHARE_OF_DRIFT = 20
-"""Where one in so many early questions has another answer or more, it is no accident."""
+"""A box has drifted if at least one in 20 early questions has another answer; fewer can be chance."""
 CHANCE = "the box is not deterministic"
-STATE = "what the box answers depends on what it was asked before"
-COUNT = "what the box answers depends on how many questions it answered before"
-DRIFT = "the box answers otherwise than in the beginning"
-PLACE = "what the box answers depends on the place in the batch"
-SIZE = "what the box answers depends on how many are asked at once"
-BESIDE = "what the box answers depends on what else is in the batch"
-TILE = "what the box answers depends on the place in the tile"
+STATE = "an answer of the box depends on earlier queries"
+COUNT = "an answer of the box depends on the number of earlier queries"
+DRIFT = "the answers of the box have changed since the beginning"
+PLACE = "an answer of the box depends on the place in the batch"
+SIZE = "an answer of the box depends on the number of queries in the batch"
+BATCH = "an answer of the box depends on what else is in the batch"
+TILE = "an answer of the box depends on the place in the tile"
 RECORDED = "the same operands were recorded with two results"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question with two answers: `operands` of one dot product. `batch`, `place`: where it was asked when
-    it was answered first."""
+class Discrepancy:
+    """A question with two answers: `operands` of one dot product. `batch`, `place`: where it had its first
+    answer."""
 
     operands: Operands
     first: int
@@ -246,7 +245,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Changed:
-    """The same question, another answer. `cause` is one of the above, `said` what showed it, in words."""
+    """A question whose answer changed. `cause` is one of the constants above, `said` the observation in
+    words."""
 
     cause: str
     said: str
@@ -267,19 +267,19 @@ class Changed:
         return f"{self.cause}: {self.said}; {question}: once {first}, once {again}"
 
 
-def cause_of(box: Box, found: Sequence[Asked], early: tuple[Operands, Bits] | None = None) -> Changed:
-    """Why some questions had another answer.
+def cause_of(box: Box, found: Sequence[Discrepancy], early: tuple[Operands, Bits] | None = None) -> Changed:
+    """The cause of changed answers.
 
     Args:
-        found: those questions; the first is asked more.
-        early: questions (n, ...) from the beginning with the answers of then.
+        found: the questions; the first is examined.
+        early: questions (n, ...) from the beginning with their answers.
     """
     one = found[0]
     try:
         cause, said, answers = _Experiments(box, one, early).run()
     except BudgetEnded:
         cause, answers = CHANCE, (one.first, one.again)
-        said = "the limits ended before it could be asked why"
+        said = "the limits ended before the cause was found"
     return Changed(cause, said, one.operands, *answers)
 
 
@@ -287,11 +287,11 @@ Cause = tuple[str, str, tuple[int, int]]
 
 
 class _Experiments:
-    """What is asked about one question, each experiment where those before found no cause."""
+    """Experiments with one question; each runs if the earlier ones found no cause."""
 
-    def __init__(self, box: Box, one: Asked, early: tuple[Operands, Bits] | None) -> None:
+    def __init__(self, box: Box, one: Discrepancy, early: tuple[Operands, Bits] | None) -> None:
         self.box, self.one, self.early = box, one, early
-        self.told = one.first, one.again
+        self.answers = one.first, one.again
 
     def run(self) -> Cause:
         alone = self._in_a_row()
@@ -311,40 +311,41 @@ class _Experiments:
         return [self._alone() for _ in range(_IN_A_ROW)]
 
     def _periodic(self, alone: list[int]) -> Cause | None:
-        """Answers that come again after a few questions, whatever those are."""
+        """Answers that repeat after a few queries, whatever these are."""
         for period in range(2, _LONGEST_PERIOD + 1):
             if alone[period:] == alone[:-period]:
                 other = next(code for code in alone if code != alone[0])
-                said = f"asked {_IN_A_ROW} times alone, its answers repeat after {period}"
+                said = f"sent {_IN_A_ROW} times alone, its answers repeat after {period}"
                 return COUNT, said, (alone[0], other)
         return None
 
     def _after_others(self) -> Cause | None:
-        """Asked after each of some other questions, twice: the same answer after the same one."""
+        """Sends the question twice after each of some other ones: the same answer after the same one points
+        to state."""
         if self.one.batch is None:
             return None
         count = len(self.one.batch["a"])
         others = evenly(np.arange(count), _BEFORE).tolist()
-        told: dict[int, set[int]] = {}
+        seen: dict[int, set[int]] = {}
         for _ in range(_TURNS):
             self._alone()  # the second turn stands at another place of whatever counts answers
             for other in others:
                 self._ask({name: codes[[other]] for name, codes in self.one.batch.items()})
-                told.setdefault(other, set()).add(self._alone())
-        answers = list(dict.fromkeys(min(codes) for codes in told.values()))
-        if any(len(codes) > 1 for codes in told.values()) or len(answers) < 2:
+                seen.setdefault(other, set()).add(self._alone())
+        answers = list(dict.fromkeys(min(codes) for codes in seen.values()))
+        if any(len(codes) > 1 for codes in seen.values()) or len(answers) < 2:
             return None
-        said = f"asked alone after {len(others)} others, twice after each, its answer is that one's"
+        said = f"sent alone after {len(others)} others, twice after each, its answer depends on that one"
         return STATE, said, (answers[0], answers[1])
 
     def _at_random(self, alone: list[int]) -> Cause:
         often = Counter(alone).most_common()
         counts = " and ".join(f"{count} times" for _, count in often[:2])
-        said = f"asked {_IN_A_ROW} times alone, it had {len(often)} answers, the first two {counts}"
+        said = f"sent {_IN_A_ROW} times alone, it had {len(often)} answers, the first two {counts}"
         return CHANCE, said, (often[0][0], often[1][0])
 
     def _in_copies(self, alone: int) -> Cause | None:
-        """A batch of nothing else, twice, with another number of questions before it."""
+        """A batch of nothing else, twice, with another number of queries before it."""
         size = len(self.one.batch["a"]) if self.one.batch is not None else _ALIKE
         size = max(1, min(_ALIKE, size, self.box.can_answer() // 2 - 1))
         first = self._ask(_copies(self.one.operands, size))
@@ -362,28 +363,28 @@ class _Experiments:
         return PLACE, said, (alone, other)
 
     def _in_its_batch(self, alone: int) -> Cause | None:
-        """The batch in which it was answered first, twice more."""
+        """Two repetitions of the batch in which it had its first answer."""
         if self.one.batch is None:
             return None
-        told = {self._ask(self.one.batch)[self.one.place] for _ in range(_TURNS)}
-        if told != {alone} and len(told) == 1:
+        seen = {self._ask(self.one.batch)[self.one.place] for _ in range(_TURNS)}
+        if seen != {alone} and len(seen) == 1:
             size = len(self.one.batch["a"])
             said = f"in a batch of {size} it has the same other answer each time"
-            return BESIDE, said, (alone, next(iter(told)))
+            return BATCH, said, (alone, next(iter(seen)))
         return None
 
     def _drifted(self, alone: int) -> Cause:
-        """Early questions again: where more of them than this one have other answers, for good, the box is
-        another one than in the beginning."""
+        """Repeats early questions: if others, too, now have other answers for good, the box has changed since
+        the beginning."""
         if self.early is not None:
             operands, answers = self.early
-            told, now = self.box.ask(operands)
-            other = int(((now != answers) & (told["c"] == operands["c"])).sum())
+            sent, now = self.box.ask(operands)
+            other = int(((now != answers) & (sent["c"] == operands["c"])).sum())
             if other * _SHARE_OF_DRIFT > len(answers):
                 said = f"of {len(answers)} questions of then {other} have another answer now"
-                return DRIFT, said, (self.told[0], alone)
-        said = f"asked {_IN_A_ROW} times alone, it always had the same answer"
-        return CHANCE, f"another answer is rare: {said}", self.told
+                return DRIFT, said, (self.answers[0], alone)
+        said = f"sent {_IN_A_ROW} times alone, it always had the same answer"
+        return CHANCE, f"another answer is rare: {said}", self.answers
 
 
 def _copies(operands: Operands, count: int) -> Operands:

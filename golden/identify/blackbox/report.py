@@ -1,5 +1,5 @@
-"""What a dissection says: the unit as a model and as text, on what it was held against the box, and what was
-not decided."""
+"""The result of a dissection: the unit as a model and as text, its comparison with the box, and what was not
+decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.identify.blackbox.evidence import Forced, Meeting, Property
 from golden.identify.blackbox.unexplained import Law
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.program.modes import Modes, mode_text
 from golden.program.signature import Operands
@@ -34,12 +34,12 @@ from golden.number.formats import Format
 from golden.program.words import is_integer, step_text
 
 IN_TURNS = "modes in turns"
-"""The kind of questions that ask a unit in another mode from one dot product to the next."""
+"""The kind of queries that switch the mode from one dot product to the next."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One question that the candidate answers otherwise than the box."""
+    """One question that the candidate and the box answer differently."""
 
     operands: Operands
     box: int
@@ -55,8 +55,8 @@ class Example:
 class Rival:
     """A unit that answers a whole recording as the candidate does.
 
-    `operands`: a dot product that would tell the two apart, with both answers; None where `tried` ones showed
-    no difference.
+    `operands`: a dot product that distinguishes the two, with both answers; None if `tried` ones showed no
+    difference.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Rival:
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
         operands = None if self.operands is None else {n: c.tolist() for n, c in self.operands.items()}
-        told = {"operands": operands, "candidate": self.candidate, "rival": self.rival}
-        return {"name": self.name, "tried": self.tried, **(told if operands is not None else {})}
+        named = {"operands": operands, "candidate": self.candidate, "rival": self.rival}
+        return {"name": self.name, "tried": self.tried, **(named if operands is not None else {})}
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,34 +78,34 @@ class Found(Shown):
 
     Attributes:
         name: the box's.
-        instruction: the candidate that explains most; None where not even a first one could be made.
-        yaml: its text, which `golden.load_instruction` reads; of a sparse box that of the dense unit of the
-            products that the metadata select. None where there is no candidate.
-        differing: by kind of operands, how many of how many dot products the box answers otherwise.
-        undecided: what was not told apart and why, a sentence each.
-        order: the tree of the sum as masks showed it; empty where they showed none. `meetings`: what
-            shows its nodes.
-        rules: what was found and changed on the way, in order. `forced`: the counterexamples that forced the
-            changes; of a dissection that was continued, those since then.
-        not_read: bits of operands that no answer depends on, a sentence each. Of low bits of all elements the
-            operand's format has them ignored, and all questions carried others there.
-        laws: of a box that no candidate explains, the laws of a dot product that it breaks.
-        known: instructions of the catalogue that answered the questions kept as the box did.
-        near: the instruction of the catalogue that a found unit differs from least, and in which keys; None
-            where one answers alike, or none is near.
-        example: of the differences, the simplest one found.
-        fresh: of the dot products compared, those that were drawn to check the candidate after it was made;
-            it was fitted to the others, or they show its rules.
-        properties: every key of a candidate that explains all answers, with the questions that show it.
-        recorded: whether the box was a recording, of which nothing could be asked; of that `fresh` counts
-            what the search did not use.
-        rivals: of a recording, other units that explain it, with operands that would tell.
-        unwritten: why there is no `yaml` of a candidate.
-        changed: a question that had two answers, and why; None where none was seen.
-        modes: of a unit with modes, what was found of each, by the code of `mode`; everything else is of all
-            of them together, `rules`, `order` and `properties` stand there alone.
-        asked: dot products that the box answered in all.
-        seconds: how long it took.
+        instruction: the candidate that explains most; None if not even a first one could be made.
+        yaml: its text, which `golden.load_instruction` reads; for a sparse box that of the dense unit of the
+            products that the metadata select. None without a candidate.
+        differing: by kind of operands, wrong and all dot products that were compared with the box.
+        undecided: what was not distinguished and why, a sentence each.
+        order: the tree of the sum according to the masks; empty if they showed none. `meetings`: the masks
+            that show its nodes.
+        rules: what was found and changed, in order. `forced`: the counterexamples that forced the changes;
+            after a resume only the later ones.
+        not_read: bits of operands that no answer depends on, a sentence each. Low bits of all elements become
+            ignored bits of the operand's format, and all questions carried other values there.
+        laws: for a box that no candidate explains, the laws of a dot product that it breaks.
+        known: instructions of the catalogue that answer the recorded questions as the box did.
+        near: the instruction of the catalogue nearest to a found unit, and the keys in which they differ;
+            None if one answers alike, or none is near.
+        example: the simplest difference that was found.
+        fresh: of the dot products compared, those drawn to check the finished candidate; it was fitted to the
+            others, or they are witnesses of its keys.
+        properties: every key of a candidate that explains all answers, with its witnesses.
+        recorded: whether the box was a recording, which cannot be queried; then `fresh` counts the dot
+            products that the search did not use.
+        rivals: other units that explain a recording, with operands that distinguish them.
+        unwritten: why a candidate has no `yaml`.
+        changed: a question that had two answers, and the cause; None if none was seen.
+        modes: the result for each mode of a unit with modes, by the code of `mode`; the other attributes
+            cover all modes together, except `rules`, `order` and `properties`, which only the modes have.
+        asked: all dot products that the box answered.
+        seconds: the time it took.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Found(Shown):
     modes: Mapping[int, Found] = field(default_factory=dict)
     seconds: float = 0.0
     alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Values of keys that no question told from those of the candidate, by key."""
+    """Values of keys that no question distinguished from those of the candidate, by key."""
 
     def __repr__(self) -> str:
         return f"<Found: {self.sentence()}>"
@@ -144,12 +144,12 @@ class Found(Shown):
 
     @property
     def compared(self) -> int:
-        """Dot products on which the candidate was held against the box."""
+        """Dot products on which the candidate was compared with the box."""
         return sum(count for _, count in self.differing.values())
 
     @property
     def explains(self) -> bool:
-        """Whether the candidate answered every question as the box did, among them questions that it was not
+        """Whether the candidate answered every question as the box did, including questions that it was not
         made from."""
         whole = self.instruction is not None and self.fresh > 0 and self.wrong == 0 and self.changed is None
         if not self.modes:
@@ -168,12 +168,12 @@ class Found(Shown):
         if not self.explains:
             made = "fits the answers that it was made from, and was not checked"
             return f"a candidate for {self.name} {made}: {count}"
-        known = f"; {self.known[0]} gave the same answers to the questions kept" if self.known else ""
+        known = f"; {self.known[0]} gave the same answers to all recorded questions" if self.known else ""
         if self.recorded:
             others = f"; so do {len(self.rivals)} others" if self.rivals else ""
             held = f"{self.fresh:,} of them held back from the search"
             return f"a candidate explains {self.name}: {count}, {held}{others}"
-        checked = f", {self.fresh:,} of them asked after the candidate was made"
+        checked = f", {self.fresh:,} of them queried after the candidate was made"
         return f"{self.name} is explained: {count}{checked}{known}"
 
     @property
@@ -185,7 +185,7 @@ class Found(Shown):
 
     @property
     def missing(self) -> str:
-        """Why `files` lacks the unit, or one of its modes; empty where it does not."""
+        """Why `files` lacks the unit, or one of its modes; empty if it does not."""
         if self.yaml is not None or not self.modes:
             return "" if self.yaml is not None else self.unwritten
         lacking = {code: one for code, one in self.modes.items() if one.yaml is None}
@@ -194,7 +194,7 @@ class Found(Shown):
         )
 
     def files(self, out: Path) -> dict[Path, str]:
-        """The unit's text as a file, or a file for each mode where no one text says them all."""
+        """The unit's text as a file, or one file for each mode if no single text describes them all."""
         if self.yaml is not None or not self.modes:
             return {} if self.yaml is None else {out: self.yaml}
         named = {out.with_suffix(f".mode_{code:#x}{out.suffix}"): one for code, one in self.modes.items()}
@@ -233,8 +233,8 @@ class Found(Shown):
 
 
 def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
-    """What was found of each mode of a unit, as one: its text is that of a unit with modes, where the values
-    of their fields say all that differs."""
+    """The results of all modes of a unit as one: its text is that of a unit with modes, if the values of
+    their fields express all differences."""
     differing: dict[str, tuple[int, int]] = {}
     for one in found.values():
         for kind, (wrong, count) in one.differing.items():
@@ -254,7 +254,7 @@ def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
         tuple(
             f"{words[code]}: {said}"
             for code, one in found.items()
-            if whole is not None or one.instruction is None  # what was not found says why
+            if whole is not None or one.instruction is None  # an unknown mode gives its reasons
             for said in one.undecided
         ),
         changed=next((one.changed for one in found.values() if one.changed is not None), None),
@@ -266,17 +266,21 @@ def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
 
 
 def _as_read(one: Found) -> Instruction | None:
-    """The unit as its text says it, where that says all of it: texts of modes are held against each other."""
+    """The unit as its text describes it, if that is complete: the texts of modes are compared with each
+    other."""
     if one.instruction is None or one.instruction.sparse or one.yaml is None:
         return one.instruction
     return build_instruction(yamlfile.parse(one.yaml))
 
 
 STEPS = "## What it computes"
-"""The heading before which a picture can stand."""
+"""The heading above which a picture can stand."""
 _MOST_PLACES = 6
+"""Elements of one operand that a line shows."""
 _MOST_VALUES = 6
+"""Values of one key that a line shows in full."""
 _MOST_NODES = 16
+"""Rows of the table of nodes; the JSON has all."""
 
 
 def markdown(found: Found) -> str:
@@ -289,10 +293,10 @@ def markdown(found: Found) -> str:
 
 def _head(found: Found) -> Iterator[str]:
     said = escape.markdown(found.sentence())
-    asked = f"The box answered {found.asked:,} dot products in {found.seconds:.1f} s."
+    answered = f"The box answered {found.asked:,} dot products in {found.seconds:.1f} s."
     if found.recorded:
-        asked = "It is a recording: nothing could be asked."
-    yield from (f"# {escape.markdown(found.name)}, dissected", "", f"{said}. {asked}", "")
+        answered = "It is a recording: it could not be queried."
+    yield from (f"# {escape.markdown(found.name)}, dissected", "", f"{said}. {answered}", "")
     if found.near is not None:
         name, keys = found.near
         but = f" but for {escape.markdown('; '.join(keys))}" if keys else " in every key that was decided"
@@ -306,12 +310,12 @@ def _head(found: Found) -> Iterator[str]:
 
 
 def _shows(law: Law, found: Found) -> str:
-    """The question that shows a law to be broken."""
+    """The question that refutes a law."""
     if law.operands is None or found.instruction is None:
         return ""
     formats = found.instruction.formats
-    told = f"{operands_text(law.operands, formats)}: the box answers {hex_text(formats['d'], law.box)}"
-    return escape.markdown(f"For example {told}.")
+    example = f"{operands_text(law.operands, formats)}: the box answers {hex_text(formats['d'], law.box)}"
+    return escape.markdown(f"For example {example}.")
 
 
 def _order(found: Found) -> Iterator[str]:
@@ -319,33 +323,32 @@ def _order(found: Found) -> Iterator[str]:
     yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
     wrong, count = found.differing.get(MASKS, (0, 0))
     if wrong:
-        said = f"it answers {wrong:,} of {count:,} masks otherwise"
+        said = f"it answers {wrong:,} of {count:,} masks differently"
         yield from (f"**The candidate does not add in this order:** {said}.", "")
     if not found.meetings or found.instruction is None:
         return
     formats, shown = found.instruction.formats, found.meetings[:_MOST_NODES]
     yield (
-        "A mask has M in one term, -M in another and y in all others. What y the sum meets between the two "
-        "is lost, so that those left tell how many terms had met when M and -M did."
+        "A mask has M in one term, -M in another and y in all others. Each y that the sum adds between them "
+        "is lost, so the number of y left shows how many terms had been added when M and -M met."
     )
     yield ""
     head = ("What meets", "Masks that show it", "One of them")
     yield from _table(head, ((one.node, f"{one.questions:,}", _meeting(one, formats)) for one in shown))
     if len(found.meetings) > len(shown):
-        yield from (f"{len(found.meetings) - len(shown)} more nodes stand in the JSON.", "")
+        yield from (f"The JSON has {len(found.meetings) - len(shown)} more nodes.", "")
 
 
 def _meeting(one: Meeting, formats: Mapping[str, Format]) -> str:
-    """A mask, its answer, and what that were if its two large terms met elsewhere."""
+    """A mask, its answer, and the answer if its two large terms met elsewhere."""
     d, terms = formats["d"], [*range(len(one.operands["a"])), C]
     rest = [place for place in terms if place not in one.pair]
     little = dict.fromkeys(_term(one, place, formats, name=False) for place in rest)
     first, second = (_term(one, place, formats) for place in one.pair)
     given = f"M in {first}, -M in {second}, y elsewhere: {' and '.join(little)}"
     answers = f"the box answers {hex_text(d, one.box)}, {one.left} y left"
-    other = (
-        f"had the two met {one.elsewhere}, it were {hex_text(d, one.otherwise)}, {one.otherwise_left} left"
-    )
+    other = f"had the two met {one.elsewhere}, it would be {hex_text(d, one.alternative)}, "
+    other += f"{one.alternative_left} left"
     return f"{given}: {answers}; {other}"
 
 
@@ -363,25 +366,26 @@ def _term(one: Meeting, place: int, formats: Mapping[str, Format], name: bool = 
 
 
 def _modes(found: Found) -> Iterator[str]:
-    """A row for each mode: in what it differs from the first; then what was found of each."""
+    """A row for each mode with its differences from the first; then the result of each."""
     first = next(iter(found.modes.values()))
     yield from ("## Modes", "")
     rows = (
-        (f"{code:#x}", one.name, one.sentence(), _beside(one, first)) for code, one in found.modes.items()
+        (f"{code:#x}", one.name, one.sentence(), _differences(one, first))
+        for code, one in found.modes.items()
     )
     yield from _table(("mode", "What it is called", "Outcome", "What differs from the first"), rows)
     if IN_TURNS in found.differing:
         wrong, count = found.differing[IN_TURNS]
-        said = "Asked in another mode from one dot product to the next"
+        said = "With another mode from one dot product to the next"
         yield from (f"{said}: {wrong:,} of {count:,} differ.", "")
     elif found.instruction is not None:
-        yield from ("No mode was asked beside another: the time ended before.", "")
+        yield from ("No query followed one in another mode: the time ended before.", "")
     for code, one in found.modes.items():
         yield from (f"## Mode {code:#x}", "")
         yield re.sub(r"^#", "##", one.report, flags=re.MULTILINE)
 
 
-def _beside(one: Found, first: Found) -> str:
+def _differences(one: Found, first: Found) -> str:
     if one.instruction is None or first.instruction is None:
         return "not known"
     if one is first:
@@ -395,7 +399,7 @@ def _beside(one: Found, first: Found) -> str:
 
 def _counts(found: Found) -> Iterator[str]:
     if found.differing:
-        yield from ("## Held against the box", "")
+        yield from ("## Compared with the box", "")
         yield from _table(
             ("Operands", "Differ", "Of"),
             ((kind, f"{wrong:,}", f"{count:,}") for kind, (wrong, count) in found.differing.items()),
@@ -423,17 +427,17 @@ def _steps(found: Found) -> Iterator[str]:
 
 
 def _shown(found: Found) -> Iterator[str]:
-    """The keys that the candidate has, then the steps that could stand beside them."""
+    """The keys of the candidate, then the steps that could be added to it."""
     if not found.properties or found.instruction is None:
         return
     formats = found.instruction.formats
     own = [one for one in found.properties if one.value]
     yield from ("## What shows it", "")
     yield (
-        "Each row is one key of one step. A unit that differs in it alone would have answered otherwise: "
-        "*ruled out* counts such other values, *by* is the number of questions that refute the one hardest "
-        "to tell, and the question shown is a simple one of those. Where a value is open, every question "
-        "kept has the same answer with it."
+        "Each row is one key of one step. A unit that differs in it alone would have answered differently: "
+        "*ruled out* counts these other values, *by* is the number of questions that refute the one hardest "
+        "to exclude, and the question shown is a simple one of them. If a value is open, every recorded "
+        "question has the same answer with it."
     )
     yield ""
     yield from _table(
@@ -451,7 +455,7 @@ def _shown(found: Found) -> Iterator[str]:
 
 def _refuted(one: Property, formats: Mapping[str, Format]) -> tuple[str, str, str, str]:
     """How many values are ruled out, by how many questions, which are not, and a question."""
-    counts = [one.asked] if one.said else [each.questions for each in one.witnesses]
+    counts = [one.queries] if one.said else [each.questions for each in one.witnesses]
     by = f"{min(counts):,}" if counts else ""
     values = ", ".join(shortened([_value(one.key, value) for value in one.undecided]))
     return f"{one.ruled_out}", by, values, _question(one, formats)
@@ -463,7 +467,7 @@ def _value(key: str, value: str) -> str:
 
 
 def _rule(text: str) -> str:
-    """A change that was taken, "key = value"."""
+    """A change, "key = value", as Markdown."""
     key, equals, value = text.partition(" = ")
     return escape.markdown(f"{key}{equals}{_value(key, value)}")
 
@@ -495,21 +499,21 @@ def _question(one: Property, formats: Mapping[str, Format]) -> str:
         return one.said
     d, first = formats["d"], one.witnesses[0]
     value = _value(one.key, first.value)
-    answers = f"the box answers {hex_text(d, first.box)}, with {value} it were {hex_text(d, first.other)}"
+    answers = f"the box answers {hex_text(d, first.box)}, with {value} it would be {hex_text(d, first.other)}"
     return f"{operands_text(first.operands, formats)}: {answers}"
 
 
 def operands_text(operands: Operands, formats: Mapping[str, Format]) -> str:
-    """What is not zero of the operands of one dot product: "a[0] = 0x3c00, c = 0x40000000"."""
+    """The nonzero operands of one dot product: "a[0] = 0x3c00, c = 0x40000000"."""
     words = []
     for name, codes in operands.items():
         fmt, flat = formats.get(name), np.ravel(codes).tolist()
-        told = [(place, code) for place, code in enumerate(flat) if code]
-        for place, code in told[:_MOST_PLACES]:
+        some = [(place, code) for place, code in enumerate(flat) if code]
+        for place, code in some[:_MOST_PLACES]:
             at = f"{name}[{place}]" if np.ndim(codes) else name
             words.append(f"{at} = {hex(code) if fmt is None else hex_text(fmt, code)}")
-        if len(told) > _MOST_PLACES:
-            words.append(f"{len(told) - _MOST_PLACES} more of {name}")
+        if len(some) > _MOST_PLACES:
+            words.append(f"{len(some) - _MOST_PLACES} more of {name}")
     return ", ".join(words) or "all zero"
 
 
@@ -517,18 +521,18 @@ def operands_text(operands: Operands, formats: Mapping[str, Format]) -> str:
 
 
 def _rivals(found: Found) -> Iterator[str]:
-    """Units that explain the recording, too, and what to ask to tell."""
+    """Other units that explain the recording, and operands that distinguish them."""
     if not found.rivals or found.instruction is None:
         return
     formats = found.instruction.formats
     yield from ("## What else explains the recording", "")
     yield (
-        "Each answers every recorded dot product as the candidate does. Whoever can ask the unit learns from "
-        "the operands which it is."
+        "Each answers every recorded dot product as the candidate does. Run the operands on the unit to "
+        "decide which it is."
     )
     yield ""
     yield from _table(
-        ("Unit", "Operands that tell", "The candidate", "This one"),
+        ("Unit", "Distinguishing operands", "The candidate", "This one"),
         (_rival(one, formats) for one in found.rivals),
     )
 
@@ -547,7 +551,7 @@ def _open(found: Found) -> Iterator[str]:
     yield from ("## Not decided", "")
     yield from (f"- {escape.markdown(one)}" for one in found.undecided)
     if not found.undecided:
-        yield "Nothing that a question asked here left open."
+        yield "The queries of this dissection left nothing open."
     if found.example is not None:
         operands = ", ".join(
             f"{name} = {[hex(code) for code in codes.ravel().tolist()]}"

@@ -34,6 +34,7 @@ from golden.unit import FunctionUnit, Unit
 
 OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 _PROGRAM_SECONDS = 600
+"""Seconds that a program may take for one batch."""
 
 
 def open_box(
@@ -48,9 +49,9 @@ def open_box(
     """The unit that a text names.
 
     Args:
-        formats, k: of functions and programs.
-        scale_block, pattern: of those that have scales, or a sparse a ("2:4").
-        modes: of those that take `mode`: its codes are 0 to modes - 1.
+        formats, k: for functions and programs.
+        scale_block, pattern: for units with scales, or with a sparse a ("2:4").
+        modes: for units that take `mode`: its codes are 0 to modes - 1.
         state: whether they keep their accumulator and take `clear` in place of c.
 
     Raises:
@@ -63,7 +64,7 @@ def open_box(
             takes, named_function(rest) if kind == "python" else _program(rest, takes), text
         )
     if formats is not None or k is not None or modes is not None or state:
-        said = "formats, K, modes and state of its own, expected none of them beside it"
+        said = "formats, K, modes and state of its own, expected no options for them"
         raise OperandError(f"{text} has {said}")
     for opener in OPENERS:
         unit = opener(text)
@@ -105,13 +106,13 @@ def taken(
     modes: int | None = None,
     state: bool = False,
 ) -> Signature:
-    """What a text names takes, from what was said beside it.
+    """The signature of a unit that a text names, from the options.
 
     Raises:
         OperandError: formats or K are missing, or do not go together.
     """
     if formats is None or k is None:
-        raise OperandError(f"{text} does not say what it takes, expected formats and K beside it")
+        raise OperandError(f"{text} does not say what it takes, expected formats and K as options")
     if k < 1:
         raise OperandError(f"K is {k}, expected 1 or more")
     if pattern is not None and pattern not in PATTERNS:
@@ -178,8 +179,8 @@ def _run(command: list[str], out: IO[bytes], errors: IO[bytes]) -> int:
 
 
 def _results(text: str, takes: Signature, count: int, program: str) -> Bits:
-    """The codes in the lines that a program wrote, empty ones left out. What is no code is quoted before the
-    lines are counted: a banner is one line too many, too."""
+    """The codes in the lines that a program wrote, without empty lines. A line that is no code is quoted
+    before the lines are counted: a banner is also one line too many."""
     fmt, codes = takes.formats["d"], []
     lines = [(number, line) for number, line in enumerate(map(str.strip, text.splitlines()), 1) if line]
     for number, line in lines:

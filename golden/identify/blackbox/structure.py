@@ -1,8 +1,9 @@
-"""Changes of what a program is made of, not of the values of its keys: any step put in at any place, taken
-out with what it wrote, rounded additions for exact ones, other registers read, other links of operations.
+"""Structural changes of a program, as opposed to changes of key values: a step inserted at any place or
+removed with its register, rounded additions for exact ones, other registers as operands, other links between
+operations.
 
-Nothing here knows a datapath: the registers that can be read at a place are followed from the steps before
-it, and what a step needs to be put in is one plain value for each key without a default.
+Nothing here knows a datapath: the registers that can be read at a place follow from the steps before it, and
+an inserted step needs one plain value for each key without a default.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ from golden.program.steps import Fma as _Fma
 
 Steps = tuple[Step, ...]
 _BITS = (0, 3, 7, 10, 13, 16, 20, 23, 26, 31, 40, 52)
-"""Widths of a step that is put in; those between are near one, and are found next."""
+"""Fraction bits of an inserted step; fits find the widths between."""
 _MODES = ("toward_zero", "nearest_even")
 _BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
 _TABLES = ("fraction_bits",)
 _SCALED = ("products", "groups", "dot")
 _NARROWED, _WHOLE = "narrowed", "whole"
-_F32_BITS = 23
+_F32 = get_format("f32")
 
 
 # Registers --------------------------------------------------------------------------------------------------
 
 
 def readable(operation: Operation, before: int, scaled: bool) -> tuple[str, ...]:
-    """The registers that hold something in front of a step."""
+    """The registers that have a value before a step."""
     found = ["a", "b", "c"] if operation.k_index else ["c"]
     found += ["scales"] * (scaled and bool(operation.k_index)) + ["addends"] * bool(operation.addends)
     found += [step.to for step in operation.steps[:before] if step.to]
@@ -55,7 +56,7 @@ def readable(operation: Operation, before: int, scaled: bool) -> tuple[str, ...]
 
 
 def with_registers(step: Step, of: tuple[str, ...]) -> Step:
-    """The step on other registers; what it says of a register that it no longer reads goes."""
+    """The step on other registers, without entries for registers that it no longer reads."""
     changed: dict[str, Any] = {"of": of}
     for name in _BY_REGISTER:
         table = dict(getattr(step, name, ()))
@@ -72,7 +73,7 @@ def with_registers(step: Step, of: tuple[str, ...]) -> Step:
 
 
 def renamed(steps: Iterable[Step], old: str, new: str) -> Steps:
-    """Steps that read one register in the place of another, until that is written again."""
+    """Steps that read the register `new` instead of `old`, until `old` is written again."""
     found: list[Step] = []
     active = True
     for step in steps:
@@ -86,7 +87,7 @@ def renamed(steps: Iterable[Step], old: str, new: str) -> Steps:
 
 
 def relabelled(step: Step, old: str, new: str) -> Step:
-    """A step whose tables speak of another register."""
+    """A step with one register renamed in its tables."""
     changed: dict[str, Any] = {
         name: tuple((new if one == old else one, value) for one, value in getattr(step, name))
         for name in _BY_REGISTER
@@ -100,7 +101,7 @@ def relabelled(step: Step, old: str, new: str) -> Step:
 
 
 def other_registers(step: Step, known: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Other registers that a step could read, of those that hold something: fewer, more, in another order."""
+    """Other registers that a step could read, among those with a value: fewer, more, in another order."""
     rule = next((key for name, key, _ in declared(step) if isinstance(key, Registers)), None)
     if rule is None or isinstance(step, _Fma | Multiply):
         return
@@ -118,8 +119,8 @@ def other_registers(step: Step, known: Sequence[str]) -> Iterator[tuple[str, ...
 
 
 def put_in(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
-    """(what, steps of an operation, the same with one more step), for every step that can stand at every
-    place where it may matter."""
+    """(what, steps of an operation, the same with one more step), for every step at every place where it may
+    have an effect."""
     scaled = bool(one.takes.scale_block)
     for operation in {o.steps: o for o in one.operations}.values():
         for place in range(len(operation.steps)):
@@ -133,8 +134,8 @@ def put_in(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
 
 
 def _touched(steps: Steps, place: int, known: Sequence[str]) -> Iterator[str]:
-    """The registers that a step at this place would change something of: read behind it, and written or read
-    by the step before it (elsewhere it could as well stand further up)."""
+    """The registers for which a step at this place could have an effect: read after it, and written or read
+    by the step before it (if not, the same step further up is equivalent)."""
     for register in known:
         if place and register not in (steps[place - 1].to, *steps[place - 1].of):
             continue
@@ -153,7 +154,7 @@ def _where(steps: Steps, place: int) -> str:
 def _new_steps(
     one: Candidate, operation: Operation, register: str, place: int
 ) -> Iterator[tuple[str, Steps, str]]:
-    """(what, steps, the register that holds the numbers then)."""
+    """(what, steps, the register that holds the numbers afterwards)."""
     of = (register,)
     if register in ("a", "b", "c") and place == 0:
         fmt = operation.seed_format if register == "c" else one.formats[register]
@@ -193,7 +194,7 @@ def _roundings(one: Candidate, register: str) -> Iterator[tuple[str, Steps, str]
 
 
 def _sums(one: Candidate, register: str, k: int) -> Iterator[tuple[str, Steps, str]]:
-    """Products summed, or summed by groups, before what reads them: exactly, or rounded."""
+    """The products summed, or summed by groups, before they are read: exactly, or with rounding."""
     of = (register,)
     for group in (None, *groups(k)):
         to = "dot" if group is None else "groups"
@@ -206,14 +207,14 @@ def _sums(one: Candidate, register: str, k: int) -> Iterator[tuple[str, Steps, s
 
 
 def groups(k: int) -> Iterator[tuple[str, int]]:
-    """Divisions of k terms, those that leave a smaller last group, too."""
+    """Divisions of k terms, including those with a smaller last group."""
     for size in range(2, k):
         yield "contiguous", size
         yield "interleaved", size
 
 
 def inner_formats(one: Candidate) -> list[Format]:
-    """Formats that numbers inside may be rounded to."""
+    """Formats to which intermediate numbers may be rounded."""
     names = ("f32", "f16", "bf16", "f64", "tf32", "s32")
     known = [one.formats["d"], *map(get_format, names)]
     whole = all(one.formats[name].is_float is False for name in "ab")
@@ -224,7 +225,7 @@ def inner_formats(one: Candidate) -> list[Format]:
 
 
 def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
-    """Steps that write a register of their own, left out: what read it reads what they read."""
+    """Steps with a register of their own, removed: readers of it read the operands of the step instead."""
     for steps in dict.fromkeys(o.steps for o in one.operations):
         for place, step in enumerate(steps[:-1]):
             if step.to and not isinstance(step, Multiply | _Fma) and len(step.of) == 1:
@@ -233,7 +234,7 @@ def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
 
 
 def exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
-    """Rounded sums for exact ones, and the other way round."""
+    """Rounded sums for exact ones, and vice versa."""
     for steps in dict.fromkeys(o.steps for o in one.operations):
         for place, step in enumerate(steps):
             for what, new in _other_sums(one, step):
@@ -244,7 +245,7 @@ def exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
 
 
 def _other_sums(one: Candidate, step: Step) -> Iterator[tuple[str, Steps]]:
-    """What a sum can be instead."""
+    """The alternatives to a sum."""
     if isinstance(step, Sum):
         for fmt, order, mode in product(inner_formats(one), ORDER.words, _MODES):
             rounded = Additions(
@@ -262,7 +263,7 @@ def _other_sums(one: Candidate, step: Step) -> Iterator[tuple[str, Steps]]:
 
 
 def _rounded_sums(steps: Steps, total: Sum, last: Round) -> Iterator[tuple[str, Steps, Steps]]:
-    """Additions that each round, where there was one sum and one rounding."""
+    """Additions that each round, instead of one exact sum with one rounding."""
     if last.of == (total.to,) and total.group is None:
         for order in ORDER.words:
             for of in dict.fromkeys((total.of, total.of[::-1])):
@@ -293,8 +294,8 @@ def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
 
 
 def uncounted(one: Candidate, name: str, linked: bool = False) -> Candidate | None:
-    """A candidate whose sums leave c out, or all that they add to c: what it does with special values, and
-    what it aligns to, stays. `linked`: what stands in the place of c, too."""
+    """A candidate whose sums omit c, or everything except c; its special values and its alignment stay.
+    `linked`: also for earlier results in the place of c."""
 
     def changed(step: Step) -> Step:
         if not isinstance(step, Sum | Additions) or "c" not in step.of or len(step.of) == 1:
@@ -305,8 +306,8 @@ def uncounted(one: Candidate, name: str, linked: bool = False) -> Candidate | No
 
 
 def _where_c_is_read(one: Candidate, changed: Callable[[Step], Step], linked: bool) -> Candidate | None:
-    """A candidate with other steps in the operations that read c; `linked`: in those with products that read
-    c, or an earlier result in its place. None where that is no other unit."""
+    """A candidate with other steps in the operations that read c. `linked`: in the operations with products
+    that read c or an earlier result in its place. None if that changes nothing or no unit can be it."""
     seeds = {"c", *(o.to for o in one.operations)} if linked else {"c"}
     operations = (
         o.with_steps(map(changed, o.steps)) if o.seed in seeds and (o.k_index or not linked) else o
@@ -317,7 +318,7 @@ def _where_c_is_read(one: Candidate, changed: Callable[[Step], Step], linked: bo
 
 
 def overflowing(one: Candidate, end: int | None = None) -> Candidate | None:
-    """A candidate whose products are infinite from 2^end on; by default all but zeros."""
+    """A candidate whose products are infinite from 2^end up; by default all nonzero products."""
     least = _all_products(one) if end is None else end
 
     def changed(step: Step) -> Step:
@@ -333,8 +334,8 @@ def _all_products(one: Candidate) -> int:
 
 
 def in_complement(one: Candidate) -> Iterator[Candidate]:
-    """A candidate that subtracts what has not c's sign in one's complement, in every exact sum, or in one of
-    them alone."""
+    """A candidate that adds terms of the other sign than c in one's complement, in every exact sum, or in
+    only one."""
     sums = dict.fromkeys(step for operation in one.operations for step in operation.steps_of(Sum))
     found: dict[object, Candidate] = {}
     for those in (tuple(sums), *((step,) for step in sums)):
@@ -349,8 +350,8 @@ def in_complement(one: Candidate) -> Iterator[Candidate]:
 
 
 def in_complement_without_c(one: Candidate) -> Candidate | None:
-    """A candidate whose exact sums are in one's complement where c does not enter: what is negative is taken
-    for that. None where c enters everywhere."""
+    """A candidate whose exact sums without c are in one's complement, by the sign of the term itself. None if
+    all sums have c."""
 
     def changed(step: Step, seed: str) -> Step:
         return replace(step, complement="c") if isinstance(step, Sum) and seed != "c" else step
@@ -360,22 +361,22 @@ def in_complement_without_c(one: Candidate) -> Candidate | None:
 
 
 def dropped_above(one: Candidate, linked: bool = False) -> Candidate | None:
-    """A candidate whose alignments drop c where it lies above all that it is aligned with, c alone, too:
-    their maximum has a floor, below which no result is. None where c is aligned with nothing. `linked`: what
-    stands in the place of c, too."""
+    """A candidate whose alignments drop a c that lies above all other terms, even if c is alone: their
+    maximum has a floor that is below every result. None if c is aligned with nothing. `linked`: also for
+    earlier results in the place of c."""
     return _left_out(one, "dropped", _least(one), linked)
 
 
 def unshifted(one: Candidate, floor: int | None) -> Candidate | None:
-    """A candidate whose alignments add c, or what stands in its place, where it stands when it lies above all
-    that it is aligned with: alone, at a floor, by default one that no result shows. None where c is aligned
-    with nothing."""
+    """A candidate whose alignments add c, or an earlier result in its place, without a shift if it lies above
+    all other terms; alone it lies at a floor, by default one below every result. None if c is aligned with
+    nothing."""
     least = min(_least(one) - 2, _all_products(one)) if floor is None else floor
     return _left_out(one, "unshifted", least, linked=True)
 
 
 def _least(one: Candidate) -> int:
-    """The exponent of the least number that a result is."""
+    """The exponent of the least nonzero result."""
     d = one.formats["d"]
     return d.min_exponent - d.fraction_bits if d.is_float else 0
 
@@ -390,13 +391,13 @@ def _left_out(one: Candidate, rule: str, floor: int, linked: bool) -> Candidate 
 
 
 def twins(one: Candidate) -> Iterator[Candidate]:
-    """The same in more operations, which have keys for special values and results of their own: what a unit
-    does between two of them one operation cannot say."""
+    """The same in more operations, each with its own keys for special values and results: the roundings
+    between two operations cannot be expressed in one."""
     yield from filter(None, (_apart(one), *converted(one)))
 
 
 def _apart(one: Candidate) -> Candidate | None:
-    """The sum of products, which is rounded before c is added to it, and that addition."""
+    """The sum of products, rounded before c is added, and that addition, as two operations."""
     whole, *others = one.operations
     body, ends = whole.steps[:-2], whole.steps[-2:]
     if others or len(ends) < 2:
@@ -420,14 +421,14 @@ def _apart(one: Candidate) -> Candidate | None:
 
 
 def converted(one: Candidate) -> Iterator[Candidate]:
-    """The same with c and the result converted by operations of their own, from and to c's format or f32."""
-    inner = dict.fromkeys((one.takes.formats["c"], get_format("f32")))
+    """The same with separate operations that convert c and the result, from and to c's format or f32."""
+    inner = dict.fromkeys((one.takes.formats["c"], _F32))
     yield from filter(None, (_converted(one, fmt) for fmt in inner))
 
 
 def _converted(one: Candidate, inner: Format) -> Candidate | None:
-    """c converted by an operation of its own before anything reads it, and the result by another one, with
-    all between them in one format."""
+    """A separate operation that converts c before anything reads it, and one that converts the result;
+    everything between is in one format."""
     c, d = (one.takes.formats[name] for name in "cd")
     used = {operation.to for operation in one.operations} | {operation.seed for operation in one.operations}
     if not (c.is_float and d.is_float and holds(inner, c)) or used & {_NARROWED, _WHOLE}:
@@ -441,17 +442,17 @@ def _converted(one: Candidate, inner: Format) -> Candidate | None:
 
 
 def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = None) -> Steps:
-    """The steps of an exact sum of numbers that are there, rounded once."""
+    """The steps of an exact sum of existing registers, rounded once."""
     last = Round(of=("total",), format=fmt, rounding=rounding, overflow="ieee", zero="signed")
     return (SpecialValues(of=of, nan=nan), Sum(of=of, to="total"), last)
 
 
 def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-    """c converted by an operation of its own before anything reads it, and rounded to fewer bits in that."""
+    """c converted by a separate operation before anything reads it, and rounded there to fewer bits."""
     c = one.takes.formats["c"]
     if not c.is_float or _NARROWED in {operation.to for operation in one.operations}:
         return
-    for fmt in dict.fromkeys((c, get_format("f32"))) if c.fraction_bits <= _F32_BITS else (c,):
+    for fmt in dict.fromkeys((c, _F32)) if c.fraction_bits <= _F32.fraction_bits else (c,):
         for bits, mode in product(range(c.fraction_bits), ROUNDING.words):
             *body, last = _exact(("c",), fmt, mode)
             assert isinstance(last, Round)
@@ -462,7 +463,7 @@ def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
 
 
 def _with(operations: Sequence[Operation], index: int, **changes: Any) -> tuple[Operation, ...]:
-    """The operations with one changed; its steps read earlier results where it has them."""
+    """The operations with one changed; its steps read earlier results if it has addends."""
     changed = replace(operations[index], **changes)
     if "addends" in changes:
         steps = _reading(changed.steps, bool(changes["addends"]))
@@ -471,7 +472,7 @@ def _with(operations: Sequence[Operation], index: int, **changes: Any) -> tuple[
 
 
 def _reading(steps: Steps, addends: bool) -> Steps | None:
-    """Steps whose last sum (and what is aligned for it) reads earlier results, or does not."""
+    """Steps whose last sum (with its alignment) reads earlier results, or no longer does."""
     sums = [step for step in steps if isinstance(step, Sum | Additions)]
     if not sums:
         return None

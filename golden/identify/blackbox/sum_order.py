@@ -1,6 +1,6 @@
 """The order of the sum of a unit: which terms meet before which, found with masks (golden.kernels.sum_tree).
 
-Here are the masks of a unit with a, b, c and perhaps scales, and how many summands each pair of terms lost.
+This module has the masks of a unit with a, b, c and perhaps scales, and counts the terms that each pair lost.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from golden.program.signature import Operands, Signature
 from golden.unit import Unit
 
 _HIGHEST = 60
-"""Exponent of M, where the formats reach farther."""
+"""Exponent of M, if the formats reach that far."""
 _WIDEST = 120
 """Binades between M and y."""
 _MOST_PAIRS = 9000
-"""Of more terms than have so many pairs, not all pairs are asked."""
+"""If there are more pairs of terms than this, only some of them are tried."""
 _CHECKED_PAIRS, _OF_CHECKED = 1000, 16
-"""Pairs that are asked to check a tree; of so many questions that may be asked, one at most is of those."""
+"""Pairs that check a tree; at most one query in 16 of the budget is one of them."""
 _MOST_KEPT = 300
-"""Of the questions for the order, so many stay to be fitted to: they are much alike."""
+"""Masks that are recorded for fits: they are much alike."""
 KIND = "masks"
 _WITHOUT_LIMITS = 1 << 30
+"""A query budget that no tree uses up."""
 _SCALES = ("scale_a", "scale_b")
 
 
 class _Unreadable(Exception):
-    """An answer is no count of y."""
+    """An answer that is no count of y."""
 
 
 @dataclass(frozen=True)
 class _Codes:
-    """A number as a product, with the scales of its block where it needs them, and as c."""
+    """A number as a product, with scales of its block if it needs them, and as c."""
 
     a: int
     b: int
@@ -51,8 +52,8 @@ class _Codes:
 
 @dataclass(frozen=True)
 class _Marks:
-    """Codes of M, -M, y and -y; M is 2^top and y 2^small. `turned`: the terms whose sign the unit turns,
-    which are given the other one. `slots`: the k of each product that is a term."""
+    """Codes of M, -M, y and -y; M is 2^top and y 2^small. `turned`: the terms that the unit negates, which
+    are given the opposite sign. `slots`: the k of each product that is a term."""
 
     large: _Codes
     minus: _Codes
@@ -71,7 +72,7 @@ class _Marks:
 
     @property
     def terms(self) -> int:
-        """How many terms there are, c among them."""
+        """The number of terms, including c."""
         return len(self.slots) + 1
 
 
@@ -141,8 +142,8 @@ def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]
 
 
 def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequence[int] | None:
-    """How many terms had met when the terms of each pair did: the two, and every y that is gone; 0 where the
-    result is no count, None where the unit was not asked what was wanted."""
+    """How many terms had been added when the two of each pair met: these two, and every y that is gone. 0 if
+    the result is no count; None if the unit could not be given the wanted c."""
     takes, n = box.takes, marks.terms
     operands = _questions(takes, marks, pairs)
     wanted = operands["c"]
@@ -164,14 +165,14 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
 
 
 def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node | None:
-    """The tree of the sum; None where the formats cannot show it, or the answers are of no tree.
+    """The tree of the sum; None if the formats cannot show it, or the answers fit no tree.
 
     A unit that rounds up or keeps sticky bits leaves more than y: then there is no tree either, and the
     candidates for the order are tried one after the other.
 
     Args:
-        slots: of a unit with several scale blocks, the first k of each: the blocks are then the terms, M and
-            y come from their scales, and their slots stand for them in the tree. By default every product is
+        slots: for a unit with several scale blocks, the first k of each: then the blocks are the terms, M and
+            y come from their scales, and their slots represent them in the tree. By default every product is
             a term.
     """
     takes = box.takes
@@ -190,7 +191,7 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
 def _best(
     box: Box, bank: Bank, slots: Sequence[int] | None, shift: int = 0
 ) -> tuple[int, Node, _Marks] | None:
-    """The tree that loses most y, as the masks tell the nodes apart best there."""
+    """The tree that loses most y: there the masks distinguish the nodes best."""
     best: tuple[int, Node, _Marks] | None = None
     for tiny in (False, True):
         marks = finite_marks(box, tiny, slots, shift)
@@ -205,7 +206,7 @@ def _best(
 
 
 def factor_of_products(box: Box) -> int:
-    """The exponent of the power of two that a unit makes products larger by than c; 0 where there is none."""
+    """The exponent of the power of two by which a unit scales products relative to c; 0 if there is none."""
     try:
         one = _codes(box.takes, 1, 0, False)
     except Unreachable:
@@ -226,7 +227,7 @@ def factor_of_products(box: Box) -> int:
 
 
 def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
-    """Keeps a mask of each node: among a part of those that were asked, some nodes have none."""
+    """Records a mask of each node: in a part of the masks, some nodes have none."""
     pairs: list[tuple[int, int]] = []
     left: list[int | Node] = [tree]
     while left:
@@ -242,8 +243,8 @@ def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
 def finite_marks(
     box: Box, tiny: bool = False, slots: Sequence[int] | None = None, shift: int = 0
 ) -> _Marks | None:
-    """The marks with the largest M that the unit answers, alone in a product or in c, as a finite number:
-    products may overflow where neither their factors nor the result do."""
+    """The marks with the largest M that gives a finite answer, alone in a product or in c: products may
+    overflow where neither their factors nor the result do."""
     marks = _marks(box.takes, tiny, slots, shift=shift)
     if marks is None or not _infinite(box, [marks])[0]:
         return marks
@@ -265,7 +266,7 @@ def _infinite(box: Box, tried: Sequence[_Marks]) -> list[bool]:
 
 
 def tree_of_unit(unit: Unit, slots: Sequence[int] | None = None) -> Node | None:
-    """The tree of a unit that can be asked without limits, found as that of a black box (`find_order`)."""
+    """The tree of a unit that can be queried without limits, found as that of a black box (`find_order`)."""
     box = Box(dense_view(unit), _WITHOUT_LIMITS, math.inf)
     return find_order(box, Bank(box.takes), slots)
 
@@ -293,19 +294,21 @@ def masks(probe: Probe, pairs: Sequence[tuple[int, int]]) -> list[Shot]:
         if any(probe.value(shot) != all_left for shot in shots):
             break
     if not shots:
-        raise Unreachable("no two numbers are so far apart that one is lost beside the other")
+        raise Unreachable("no two numbers are so far apart that one is lost next to the other")
     probe.shots = shots
     return shots
 
 
 def _turned(box: Box, bank: Bank, marks: _Marks) -> frozenset[int]:
-    """The terms whose sign the unit turns: M in one term alone is a negative result."""
+    """The terms that the unit negates: M in one term alone gives a negative result."""
     places = [*range(len(marks.slots)), C]
     operands, answers = box.ask(_questions(box.takes, marks, [(place,) for place in places]))
     fmt = box.takes.formats["d"]
-    told = [fmt.decode(code) for code in answers.tolist()]
+    numbers = [fmt.decode(code) for code in answers.tolist()]
     found = frozenset(
-        place for place, one in zip(places, told, strict=True) if one.kind < Kind.INFINITY and one.value < 0
+        place
+        for place, one in zip(places, numbers, strict=True)
+        if one.kind < Kind.INFINITY and one.value < 0
     )
     if found:
         bank.add(KIND, operands, answers)
@@ -313,15 +316,15 @@ def _turned(box: Box, bank: Bank, marks: _Marks) -> frozenset[int]:
 
 
 def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
-    """The tree from all pairs, or of many terms from those that FPRev asks and some drawn at random; None
-    where a result is no count or the sizes are of no tree."""
+    """The tree from all pairs, or for many terms from the pairs that FPRev uses and some random ones; None if
+    a result is no count, or no tree has these sizes."""
     n = marks.terms
     terms = [*range(n - 1), C]
     sizes = np.zeros((n, n), np.int64)
 
     def ask(pairs: Sequence[Pair]) -> list[int]:
-        """Sizes as masks show them, whichever of the two M is in: a unit that rounds to zero loses y beside
-        M, not beside -M."""
+        """Sizes that masks show, for either place of M: a unit that rounds toward zero loses y next to M, but
+        not next to -M."""
         new = {pair for one in pairs for pair in (one, one[::-1]) if not sizes[pair]}
         if new:
             both = sorted(new, key=lambda pair: (pair[0] % n, pair[1] % n))  # c last
@@ -345,12 +348,12 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
             ask([(terms[i], terms[j]) for i, j in drawn.tolist() if i != j])
     except _Unreadable:
         return None
-    asked = sizes > 0
-    return next((one for one in trees if one is not None and (predicted(one) == sizes)[asked].all()), None)
+    measured = sizes > 0
+    return next((one for one in trees if one is not None and (predicted(one) == sizes)[measured].all()), None)
 
 
 def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:
-    """Whether y counts where nothing is large: a unit that flushes it loses it everywhere."""
+    """Whether y counts if no term is large: a unit that flushes it loses it everywhere."""
     operands = _questions(box.takes, marks, [()])
     operands, answers = box.ask(operands)
     bank.add(KIND, operands, answers)

@@ -1,8 +1,8 @@
-"""What a tree of the sum can be: programs with that order, their widths and roundings still to be found.
+"""Skeletons: programs for each possible tree of the sum, with widths and roundings still to be found.
 
-A skeleton says which terms meet in which step and nothing that one question could decide. Where masks showed
-no tree (integers, formats of few binades, units that keep sticky bits), the orders that datapaths have are
-all of them candidates.
+A skeleton fixes which terms meet in which step, and nothing that a single question could decide. If masks
+showed no tree (integers, formats of few binades, units with sticky bits), the orders of all known datapaths
+are candidates.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, SpecialValues, Step, Sum
 
 START_BITS = 24
+"""Fraction bits of alignments in skeletons; fits change them."""
 _WIDE_BITS = 32
-"""Of a second alignment: a sum that was cut once is rarely cut at the same place again."""
+"""Fraction bits of a second alignment: a sum that was cut once is rarely cut at the same place again."""
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 _MOST_SLICES = 8
+"""Slices of a chain, at most."""
 _INNER = ("f32", "f16", "bf16", "tf32", "f64", "e5m2", "e4m3", "s32", "s8", "u8")
 _PLAIN_END = "exact, one sum"
 Group = tuple[str, int]
@@ -37,7 +39,7 @@ _Levels = Callable[[int, bool], Forms]
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all skeletons of one unit share."""
+    """The properties that all skeletons of one unit share."""
 
     takes: Signature
     first: tuple[Format, str] | None = None
@@ -50,13 +52,13 @@ class _Frame:
 
     @property
     def products(self) -> list[Step]:
-        """Products, scaled where the unit has scales."""
+        """Products, scaled if the unit has scales."""
         scaled: list[Step] = [Scale(of=("products",))] if self.takes.scale_block else []
         return [Multiply(to="products"), *scaled]
 
     @property
     def either(self) -> list[tuple[str, list[Step]]]:
-        """Exact products, and rounded ones where that is a step of its own."""
+        """Exact products, and rounded ones if rounding is a separate step."""
         exact = [("products", self.products)]
         if not self.d.is_float or self.takes.scale_block:
             return exact
@@ -81,7 +83,7 @@ class _Frame:
 
     @property
     def inner(self) -> Format:
-        """The format of what is rounded before the result: f32, where d is no wider, or made of floats."""
+        """The format of intermediate results: f32, unless d is a wider float, or all are integers."""
         wider = self.d.fraction_bits > 23 if self.d.is_float else not self.of_floats
         return self.d if wider else get_format("f32")
 
@@ -92,7 +94,7 @@ class _Frame:
 
 
 def inner_formats(takes: Signature) -> list[Format]:
-    """Formats that something may be rounded to before the result: its own and c's, and those of datapaths."""
+    """Formats of intermediate results: the unit's own, c's, and those of known datapaths."""
     known = [takes.formats["d"], takes.formats["c"], *map(get_format, _INNER)]
     return list(dict.fromkeys(known))
 
@@ -131,7 +133,7 @@ def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, lis
 
 
 def _once_and_twice(f: _Frame, name: str, total: list[Step]) -> Iterator[tuple[str, list[Step]]]:
-    """A sum that is rounded, and rounded to the inner format first."""
+    """A sum that is rounded once, and one that is first rounded to the inner format."""
     yield name, [*total, f.last()]
     if f.inner != f.d:
         first = replace(f.last(), to="partial", format=f.inner)
@@ -139,9 +141,8 @@ def _once_and_twice(f: _Frame, name: str, total: list[Step]) -> Iterator[tuple[s
 
 
 def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tuple[str, tuple[Largest, ...]]]:
-    """What alignments are to that look at leading bits: the exponents that products carry, and where the
-    highest bit of a sum can be, two places up for its carries; of subnormal numbers the least exponent, too.
-    """
+    """Exponents that alignments take from leading bits: of the products, and of the sum, up to two places up
+    for its carries; for subnormal numbers also the least exponent."""
     carried = Largest((products,), False, 0, None)
     yield "by leading bits", (carried, Largest((products, *others), True, -2, None))
     least = f.takes.formats["c"].min_exponent if f.takes.formats["c"].is_float else None
@@ -152,15 +153,15 @@ def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tupl
 
 
 def leading_bits(takes: Signature, of: tuple[str, ...]) -> list[tuple[Largest, ...]]:
-    """What terms can be aligned to: the largest exponent that they carry, and what those look at that see
-    leading bits."""
+    """What terms can be aligned to: the largest exponent of the operands, and the candidates that see leading
+    bits."""
     first, *others = of
     return [(), *(widest for _, widest in _leading(_Frame(takes), first, tuple(others)))]
 
 
 def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """The products are summed; then c meets them. What c is aligned to by its leading bit is cut in two's
-    complement, and products are cut so before that, too, or by magnitude."""
+    """The products are summed first; then c is added. Terms aligned to the leading bit of c are cut in two's
+    complement; products are cut likewise before, or by magnitude."""
     head = [*f.products, *f.specials("products", "c")]
     exact: list[Step] = [Sum(of=("products",), to="dot")]
     aligned: list[Step] = [align(("products",)), *exact]
@@ -185,7 +186,7 @@ def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
 
 
 def _by_its_leading_bit(f: _Frame, name: str) -> Align:
-    """A sum and c, to what the sum carries and the leading bit of c."""
+    """A sum and c, aligned to the exponent of the sum and the leading bit of c."""
     (_, widest), *_ = [one for one in _leading(f, name, ("c",)) if one[0].startswith("c ")]
     return replace(align((name, "c")), maximum=widest, rounding="down")
 
@@ -215,12 +216,12 @@ def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
 
 
 def _descending(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """Those that add one product after the other, for the last one first."""
+    """Chains that add one product after the other, starting from the last one."""
     yield from ((f"{name}, the last one first", steps) for name, steps in _chains(f) if "tree" not in name)
 
 
 def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
-    """Sums of groups, then the sum of those and c."""
+    """Sums of groups, then the sum of the groups and c."""
     one, many = ("products",), ("groups",)
     head, bad = list(f.products), f.specials("products", "c")
     inner: dict[str, list[Step]] = {
@@ -259,7 +260,7 @@ def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
             yield f"groups ({group[0]} {group[1]}) {first}, {second}", [*steps, *rest]
     if f.d.is_float:  # products cut by magnitude, and sums, which are in two's complement, down
         down = [replace(s, rounding="down") if isinstance(s, Align) else s for s in outer["aligned, then c"]]
-        yield f"groups ({group[0]} {group[1]}) aligned, those down, then c", [*inner["aligned"], *down]
+        yield f"groups ({group[0]} {group[1]}) aligned, groups down, then c", [*inner["aligned"], *down]
 
 
 def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
@@ -278,8 +279,8 @@ def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
 
 
 def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """Every head, alignment and end of a sum with c beside each other, also those that no datapath is known
-    to have: terms that were rounded before an exact sum, terms that are aligned before rounded additions."""
+    """Every combination of head, alignment and end of a sum, including combinations that no known datapath
+    has: terms rounded before an exact sum, terms aligned before rounded additions."""
     for name, head, term in _heads(f):
         of = (term, "c")
         start = [*head, *f.specials(*of)]
@@ -294,7 +295,7 @@ def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
 
 
 def _heads(f: _Frame) -> Iterator[tuple[str, list[Step], str]]:
-    """(what, steps, register of the terms): products, rounded ones, and chains of multiply-adds."""
+    """(what, steps, register of the terms): exact products, rounded ones, and chains of multiply-adds."""
     scaled, (inner, mode) = bool(f.takes.scale_block), f.first or (f.inner, _RNE)
     rounded = Multiply(to="products", format=inner, rounding=mode)
     if f.first is None:
@@ -306,7 +307,7 @@ def _heads(f: _Frame) -> Iterator[tuple[str, list[Step], str]]:
 
 
 def _ends(f: _Frame, of: tuple[str, ...]) -> Iterator[tuple[str, list[Step]]]:
-    """An exact sum that is rounded, and additions that are each, alone and with one more rounding."""
+    """An exact sum that is rounded, and rounded additions, each alone and with one more rounding."""
     yield "one sum", [Sum(of=of, to="total"), f.last()]
     for order in ("sequential", "tree"):
         yield f"{order} additions", [f.adds(of, order)]
@@ -318,14 +319,14 @@ def _ends(f: _Frame, of: tuple[str, ...]) -> Iterator[tuple[str, list[Step]]]:
 
 @dataclass(frozen=True)
 class _Link:
-    """The terms that one level of a chain adds to the result before it."""
+    """The terms that one level of a chain adds to the previous result."""
 
     products: tuple[int, ...]
     c: bool
 
 
 def _links(tree: Node) -> list[_Link] | None:
-    """The levels of a tree that is a chain, the first one first; None of other trees."""
+    """The levels of a tree that is a chain, the first one first; None for other trees."""
     inner = [one for one in tree.children if isinstance(one, Node)]
     if len(inner) > 1:
         return None
@@ -336,8 +337,8 @@ def _links(tree: Node) -> list[_Link] | None:
 
 
 def _chain(f: _Frame, links: list[_Link], form: str, inner: Format, levels: _Levels) -> Candidate | None:
-    """One operation for each level, each from the result before; `inner`: the format of earlier results,
-    `form`: that of the steps (`_levels`)."""
+    """One operation for each level, each from the previous result; `inner`: the format of earlier results,
+    `form`: the steps (`_levels`)."""
     operations: list[Operation] = []
     for index, link in enumerate(links):
         last = index == len(links) - 1
@@ -361,14 +362,14 @@ def _chain(f: _Frame, links: list[_Link], form: str, inner: Format, levels: _Lev
 
 
 def _to(step: Step, out: Format) -> Step:
-    """The last step of an operation that has results of another format."""
+    """The last step of an operation whose result has another format."""
     assert isinstance(step, Additions | Fma | Round)
     return replace(step, format=out)
 
 
 def _levels(f: _Frame) -> _Levels:
-    """Forms of a level by how many products it has and whether c meets the result before in it, each made
-    once: all chains are made of them."""
+    """Forms of a level, by the number of its products and by whether c meets the previous result in it. Each
+    is made once, and all chains are composed of them."""
 
     @cache
     def made(n: int, late: bool) -> Forms:
@@ -378,7 +379,7 @@ def _levels(f: _Frame) -> _Levels:
 
 
 def _bodies(f: _Frame, n: int) -> Forms:
-    """Forms of a level of n products, by name, whose terms are all fused before one rounding."""
+    """Forms of a level of n products, by name, with all terms fused before one rounding."""
     found = dict(_flat(f))
     for group in _divisions(n):
         found |= {name: steps for name, steps in _grouped(f, group) if "lign" in name}
@@ -389,7 +390,7 @@ _EACH_ROUNDED = "exact, of rounded products"
 
 
 def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
-    """One operation for every node, earlier results as addends."""
+    """One operation for every node, with earlier results as addends."""
     operations: list[Operation] = []
 
     def enter(node: Node, last: bool) -> str | None:
@@ -430,7 +431,7 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
 
 
 def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
-    """The candidates for a unit, those that the tree suggests first; each can be run."""
+    """The candidates for a unit, starting with the ones that the tree suggests; each can be run."""
     f = _Frame(takes)
     if not f.d.is_float:
         return list(filter(None, _of_integers(f)))
@@ -440,8 +441,9 @@ def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
 def uncommon(
     takes: Signature, first: tuple[Format, str] | None = None, plain: bool = False
 ) -> list[Candidate]:
-    """Candidates of one operation that are worth a try where no other is near; `first`: those alone whose
-    products, or chains of them, are rounded so; `plain`: those that are summed exactly with c."""
+    """Candidates of one operation that are worth a try if no other is near. `first`: only those whose
+    products, or chains of them, are rounded in this way; `plain`: only those that are summed exactly with
+    c."""
     f = _Frame(takes, first)
     everything = tuple(range(takes.stored_k))
     forms = (one for one in _uncommon(f) if not plain or one[0].endswith(_PLAIN_END))
@@ -449,8 +451,8 @@ def uncommon(
 
 
 def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
-    """Those that sum the products of these groups first, with an exponent left of a sum that cancels and
-    without."""
+    """Candidates that sum the products of these groups first, with and without an exponent for a sum that
+    cancels."""
     f, everything = _Frame(takes), tuple(range(takes.stored_k))
     found: list[Candidate | None] = []
     for group in _divisions(takes.stored_k):
@@ -469,7 +471,7 @@ def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = 
 def _both(
     f: _Frame, forms: Iterator[tuple[str, list[Step]]], order: Sequence[int]
 ) -> Iterator[Candidate | None]:
-    """Each form, and where d is narrower than the inner format, each with one more rounding at the end."""
+    """Each form and, if d is narrower than the inner format, each with one more rounding at the end."""
     for name, steps in forms:
         yield _one(f, name, steps, order)
         if isinstance(steps[-1], Additions | Fma) and f.inner != f.d:
@@ -501,19 +503,19 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
             for form in levels(max(len(link.products) for link in links), False):
                 yield _chain(f, links, form, inner, levels)
     yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact", _EACH_ROUNDED))
-    beside = _beside(tree)
-    if beside:
-        yield from _slices(f, [node.terms for node in beside], _levels(f))
+    nodes = _parallel(tree)
+    if nodes:
+        yield from _slices(f, [node.terms for node in nodes], _levels(f))
     if links is not None and len(links) == 1:
         yield from _of_none(f)
 
 
-def _beside(tree: Node) -> list[Node]:
-    """The nodes of a tree that are nothing but two or more beside each other, each the sum of products, and
-    c. Where many y together are not lost beside M, masks show that of results that are handed on."""
+def _parallel(tree: Node) -> list[Node]:
+    """The nodes of a tree that consists only of two or more parallel sums of products, and c. If many y
+    together are not lost next to M, masks show this for results that are passed on."""
     inner = [one for one in tree.children if isinstance(one, Node)]
     if len(inner) == 1 and tree.children == (_C, inner[0]):
-        return _beside(inner[0])
+        return _parallel(inner[0])
     flat = all(isinstance(one, int) for node in inner for one in node.children)
     alone = {one for one in tree.children if isinstance(one, int)} <= {_C}
     return inner if alone and flat and len(inner) > 1 else []
@@ -537,7 +539,7 @@ def _products_first(tree: Node) -> bool:
 
 
 def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """The products are summed exactly, by groups or at once; then c meets them."""
+    """The products are summed exactly, by groups or at once; then c is added."""
     yield from _late(f)
     for group in _divisions(f.takes.stored_k):
         for name, steps in _grouped(f, group):
@@ -548,8 +550,8 @@ def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
 def _without_trace(
     forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...]
 ) -> Iterator[tuple[str, list[Step]]]:
-    """Those in which exact sums are aligned to something, with nothing left of a sum that cancels: masks
-    showed that what they meet is not lost, which the exponent of what has gone would do."""
+    """Candidates in which exact sums are aligned, and a sum that cancels leaves nothing: masks showed that
+    terms next to it are not lost, as they would be next to its former exponent."""
     for name, steps in forms:
         aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
         changed = [
@@ -565,9 +567,9 @@ def _without_trace(
 def _in_fixed_point(
     forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, list[Step]]]:
-    """Those in which exact sums of products, or the sums `met`, are aligned to something, as fixed-point
-    numbers: whatever they hold, what is aligned with them sees the exponent of their point. Masks show no
-    order then, where a small c or product is lost beside nothing large, or that c meets all products."""
+    """Candidates in which exact sums of products, or the sums `met`, are aligned as fixed-point numbers:
+    whatever they hold, other terms see the exponent of their point. Masks then show no order, if a small c or
+    product is lost without a large term, or that c meets all products."""
     for name, steps in forms:
         aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
         changed = [
@@ -583,7 +585,7 @@ def _in_fixed_point(
 
 
 def _groups(f: _Frame, tree: Node) -> Iterator[Group]:
-    """Divisions of k of which every group is all that is below one node."""
+    """Divisions of k whose groups each form one node."""
     nodes = set(_below(tree))
     for group in _divisions(f.takes.stored_k):
         if all(tuple(sorted(members)) in nodes for members in _members(f.takes.stored_k, group)):
@@ -613,14 +615,14 @@ def _members(k: int, group: Group) -> list[tuple[int, ...]]:
 
 
 def _alternating(k: int) -> Iterator[list[tuple[int, ...]]]:
-    """Two slices that take pairs or fours of neighbours in turns, as the halves of wide units do."""
+    """Two slices that alternate between pairs or fours of neighbours, as the halves of wide units do."""
     for size in (2, 4):
         if k % (2 * size) == 0 and k > 2 * size:
             yield [tuple(i for i in range(k) if i // size % 2 == half) for half in (0, 1)]
 
 
 def _of_none(f: _Frame) -> Iterator[Candidate | None]:
-    """Orders that datapaths have, where nothing is known of it."""
+    """The orders of known datapaths, if nothing is known of the order."""
     k = f.takes.stored_k
     everything = tuple(range(k))
     yield from _both(f, _flat(f), everything)
@@ -639,7 +641,7 @@ def _of_none(f: _Frame) -> Iterator[Candidate | None]:
 
 
 def _unseen(f: _Frame) -> Iterator[Candidate | None]:
-    """More orders, where masks show nothing at all: of one that they show as a flat sum these are none."""
+    """More orders, if masks show nothing at all: these are not candidates if masks show a flat sum."""
     everything = tuple(range(f.takes.stored_k))
     yield from _both(f, _descending(f), everything[::-1])
     yield from _both(f, _in_fixed_point(_late(f)), everything)
@@ -648,7 +650,7 @@ def _unseen(f: _Frame) -> Iterator[Candidate | None]:
 
 
 def _dot_then_c(f: _Frame) -> Iterator[Candidate | None]:
-    """The products' sum as an operation of its own, and another that adds c to its result."""
+    """The sum of products as one operation, and another one that adds c."""
     everything = tuple(range(f.takes.stored_k))
     for inner in dict.fromkeys((f.d, f.inner)):
         for name, middle in (("aligned", [align(("products",))]), ("exact", [])):
@@ -708,12 +710,12 @@ def _integer_chain(f: _Frame, slices: list[tuple[int, ...]], overflow: str, name
 
 
 def is_binary(tree: Node) -> bool:
-    """Whether every node adds two."""
+    """Whether every node adds two terms."""
     return len(tree.children) == 2 and all(is_binary(one) for one in tree.children if isinstance(one, Node))
 
 
 def rounded_trees(takes: Signature, tree: Node) -> Iterator[Candidate | None]:
-    """All that a binary tree can be whose every addition rounds."""
+    """All programs for a binary tree whose every addition rounds."""
     d = takes.formats["d"]
     wide = [fmt for fmt in map(get_format, ("f32", "f64")) if fmt.fraction_bits > d.fraction_bits]
     for inner in (d, *wide):
@@ -724,9 +726,9 @@ def rounded_trees(takes: Signature, tree: Node) -> Iterator[Candidate | None]:
 
 @dataclass(frozen=True)
 class _How:
-    """What a meeting with a product is. `product`: the format that products are rounded to; `fused`: they are
-    not rounded, but added as they are; `zero`: sums of products start from +0, not from the first of them;
-    `turned`: of two products that meet, the second is the first of their sum."""
+    """The arithmetic of an addition with a product. `product`: the format to which products are rounded;
+    `fused`: they are added exactly; `zero`: sums of products start from +0 instead of the first one;
+    `turned`: of two products that meet, the second is the first operand."""
 
     product: Format | None = None
     fused: bool = False
@@ -752,8 +754,8 @@ def _hows(takes: Signature, inner: Format) -> Iterator[_How]:
 
 @dataclass
 class _Tree:
-    """Operations for one tree, the lowest first, with results in `inner`; `late`: c is added in d's format,
-    after the sum of the products was rounded to it."""
+    """The operations for one tree, the lowest first, with results in `inner`; `late`: c is added in d's
+    format, after the sum of products was rounded to it."""
 
     takes: Signature
     inner: Format
@@ -762,7 +764,7 @@ class _Tree:
     operations: list[Operation] = field(default_factory=list)
 
     def candidate(self, tree: Node) -> Candidate | None:
-        """The program; None where no unit can be that."""
+        """The program; None if no unit can have it."""
         d = self.takes.formats["d"]
         if self.late:
             (below,) = (one for one in tree.children if one != C)
@@ -784,7 +786,7 @@ class _Tree:
         return self._write([last], (), result, (), d)
 
     def _result(self, node: Node) -> str:
-        """Writes the operations of a node; the name of its result."""
+        """Adds the operations of a node; returns the name of its result."""
         run: list[int] = []  # the terms that one node each adds, from the top
         while True:
             nodes = [one for one in node.children if isinstance(one, Node)]
@@ -802,7 +804,8 @@ class _Tree:
         return self._run(before, run[::-1])
 
     def _run(self, before: str | None, terms: Sequence[int]) -> str:
-        """Terms that join a result one after the other: products between two meetings with c at once."""
+        """Terms that are added to a result one after the other: the products between two additions of earlier
+        results."""
         products: list[int] = []
         for term in terms:
             if term == C:

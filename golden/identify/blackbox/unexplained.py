@@ -1,5 +1,6 @@
-"""What nothing explains: where the nearest candidate is wrong and where it is right, by plain conditions on
-operands (golden.identify.diagnose.conditions), and that candidate without words for NaNs that are none."""
+"""Boxes that no candidate explains: plain conditions on operands under which the nearest candidate is wrong
+or right (golden.identify.diagnose.conditions), the laws that the box breaks, and the candidate without
+invented NaN words."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _WORD = re.compile(r"\b(\d+)\b")
 
 
 def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
-    """Sentences about the answers of some banks, which are not all the candidate's."""
+    """Sentences about the answers of some banks that the candidate does not explain."""
     operands = {name: np.concatenate([bank.operands[name] for bank in banks]) for name in banks[0].operands}
     answers = np.concatenate([bank.answers for bank in banks])
     expected = np.concatenate([bank.answered(candidate.program).copy() for bank in banks])
@@ -39,8 +40,8 @@ def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
 
 
 def without_invented_words(fit: Fit, bank: Bank) -> Fit:
-    """A candidate that answers finite operands otherwise than the box, without the causes of NaNs whose words
-    are numbers: where the numbers are wrong, such a word says no more than that an answer was common."""
+    """A candidate that is wrong on finite operands, without the causes of NaNs whose words are numbers: while
+    the numbers are wrong, such a word only shows that an answer was common."""
     wrong = bank.wrong(fit.candidate.program)
     d = bank.takes.formats["d"]
     if not d.is_float or not (wrong & ~_special(bank)).any():
@@ -54,8 +55,8 @@ def without_invented_words(fit: Fit, bank: Bank) -> Fit:
     new = fit.candidate.with_each_step(changed)
     if new is None or new.operations == fit.candidate.operations:
         return fit
-    told = [one for one in fit.told if not _names_a_number(one, d)]
-    return Fit(new, wrong_of(bank, new), told)
+    kept = [one for one in fit.changes if not _names_a_number(one, d)]
+    return Fit(new, wrong_of(bank, new), kept)
 
 
 def _special(bank: Bank) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -75,10 +76,10 @@ def _names_a_number(rule: str, d: Format) -> bool:
 
 
 _FEWEST, _SHARE = 12, 0.1
-"""Answers below which nothing is said, and the share of them that breaks a law where it is one."""
+"""Answers that are needed to decide a law, and the share of them that has to break it."""
 _MOST_ARRANGED, _FAR = 60, 30
-"""Places of three terms that are tried, and how many binades below the largest one nothing is kept of a small
-term where masks lose it."""
+"""Arrangements of three terms that are tried, and binades below the largest term at which masks must lose a
+small one."""
 Values = npt.NDArray[np.float64]
 
 
@@ -97,12 +98,12 @@ class Law:
 
 
 def broken(bank: Bank) -> tuple[Law, ...]:
-    """The laws that answers to one term alone break."""
-    told = {name: _alone(bank, name == "c") for name in ("c", "products")}
-    scaled = _factors(bank, told)
+    """The laws of single terms that the box breaks."""
+    alone = {name: _alone(bank, name == "c") for name in ("c", "products")}
+    scaled = _factors(bank, alone)
     if scaled:
         return scaled
-    return tuple(law for name, one in told.items() if (law := _no_term(bank, name, one)) is not None)
+    return tuple(law for name, one in alone.items() if (law := _no_term(bank, name, one)) is not None)
 
 
 # One term alone ---------------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ def broken(bank: Bank) -> tuple[Law, ...]:
 
 @dataclass(frozen=True)
 class _Alone:
-    """Questions to one term: the rows of the bank, what it is worth, and what was answered."""
+    """Questions with one term: the rows of the bank, the values of the terms, and the answers."""
 
     rows: npt.NDArray[np.int64]
     a: Values
@@ -120,7 +121,7 @@ class _Alone:
 
 
 def _alone(bank: Bank, is_c: bool) -> _Alone:
-    """Those of finite numbers whose term d has room for."""
+    """The questions with finite numbers whose term d can represent."""
     formats, operands = bank.takes.formats, bank.operands
     present = products_present(formats, operands)
     there = [~zero_codes(formats[name], operands[name]) for name in "ab"]
@@ -143,7 +144,7 @@ def _alone(bank: Bank, is_c: bool) -> _Alone:
 
 
 def _in_range(d: Format, value: Values) -> Mask:
-    """Numbers that d has room for on both sides."""
+    """Numbers in the normal range of d on both sides."""
     size = np.abs(np.where(np.isfinite(value), value, 0))
     if not d.is_float:
         return np.asarray((size > 0) & (size < 2.0 ** (d.integer_bits - 1)))
@@ -151,19 +152,19 @@ def _in_range(d: Format, value: Values) -> Mask:
 
 
 def _off(d: Format, value: Values, answers: Values) -> Mask:
-    """Which answers are more than one unit of the last place off."""
+    """Which answers are off by more than one unit in the last place."""
     unit = np.ldexp(1.0, np.frexp(value)[1] - 1 - d.fraction_bits) if d.is_float else np.zeros(len(value))
     return np.asarray(np.abs(answers - value) > unit)
 
 
-def _factors(bank: Bank, told: dict[str, _Alone]) -> tuple[Law, ...]:
-    """One factor of all products and one of c, where they are not the same."""
+def _factors(bank: Bank, alone: dict[str, _Alone]) -> tuple[Law, ...]:
+    """One factor of all products and one of c, if they differ."""
     d = bank.takes.formats["d"]
-    found = {name: _factor(d, one) for name, one in told.items()}
+    found = {name: _factor(d, one) for name, one in alone.items()}
     product, c = found["products"], found["c"]
     if not product or not c or product == c:
         return ()
-    one, count = told["products"], len(told["products"].rows)
+    one, count = alone["products"], len(alone["products"].rows)
     held = "c" if c == 1 else f"{_number(c)} times c"
     text = (
         "a constant factor lies between products and c: one product alone is "
@@ -173,7 +174,7 @@ def _factors(bank: Bank, told: dict[str, _Alone]) -> tuple[Law, ...]:
 
 
 def _factor(d: Format, one: _Alone) -> Fraction | None:
-    """What all answers are the terms times, but for their rounding; None where that is no constant."""
+    """The constant ratio of answers to terms, apart from rounding; None if there is none."""
     if len(one.rows) < _FEWEST or not d.is_float:
         return None
     ratios = one.answers / one.term
@@ -186,7 +187,7 @@ def _factor(d: Format, one: _Alone) -> Fraction | None:
 
 
 def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
-    """One term alone that is not what it should be, and what it is instead, where that is simple."""
+    """One term with a wrong answer, and the function that the box computes instead, if that is simple."""
     d = bank.takes.formats["d"]
     off = _off(d, one.term, one.answers)
     count = len(off)
@@ -207,7 +208,7 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
 
 
 def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:
-    """Other simple functions of two factors; what no double holds is infinite, which no answer here is."""
+    """Other simple functions of two factors; a value beyond doubles is infinite, which no answer here is."""
     with np.errstate(over="ignore"):
         plus, minus = one.a + one.b, one.a - one.b
         square = minus**2
@@ -230,7 +231,7 @@ def _shown(bank: Bank, text: str, rows: npt.NDArray[np.int64]) -> Law:
 
 
 def _number(value: Fraction) -> str:
-    """A factor, a power of two as such."""
+    """A factor in words; powers of two as such."""
     top, bottom = abs(value.numerator), value.denominator
     if top & (top - 1) or bottom & (bottom - 1):
         return str(value)
@@ -241,12 +242,11 @@ def _number(value: Fraction) -> str:
 
 
 def by_magnitude(box: Box, tree: Node | None) -> Law | None:
-    """Whether small terms meet before the largest one, wherever they stand.
+    """Whether small terms meet before the largest one, in any places.
 
-    Of half a unit of the last place of the largest term and a term far below that, the second decides how the
-    sum is rounded where the two meet first. In a fixed order of rounded additions that depends on where they
-    stand; where nothing is kept so far below the largest term, as masks with it cancelled show, nothing else
-    does it.
+    If half a unit in the last place of the largest term meets a much smaller term first, the smaller one
+    decides the rounding. In a fixed order of rounded additions that depends on the places. Masks show that
+    nothing so far below the largest term is kept, so nothing else has this effect.
 
     Raises:
         BudgetEnded, OperandError: as `Box.ask`.
@@ -266,10 +266,10 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
     places = [every[index] for index in rng.permutation(len(every))[:_MOST_ARRANGED]]
     try:
         up = exact_code(d, 1 + Fraction(1, 2**bits))
-        asked = [_placed(box, terms, places) for terms in (ladder, mask)]
+        queried = [_placed(box, terms, places) for terms in (ladder, mask)]
     except Unreachable:
         return None
-    whole = {name: np.concatenate([one[name] for one in asked]) for name in asked[0]}
+    whole = {name: np.concatenate([one[name] for one in queried]) for name in queried[0]}
     _, answers = box.ask(whole)
     raised, left = np.split(answers, 2)
     if not (raised == up).all() or (to_float(d, left) != 0).any():
@@ -278,13 +278,13 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
     text = (
         f"the order of the sum depends on the magnitudes: in all {count} of {count} arrangements tried of 1, "
         f"2^{-bits - 1} and 2^{-2 * bits - 1} the two small terms meet before the large one, wherever they "
-        f"stand, and beside 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded additions does so"
+        f"are, and next to 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded sums has both"
     )
-    return Law(text, {name: codes[0] for name, codes in asked[0].items()}, int(raised[0]))
+    return Law(text, {name: codes[0] for name, codes in queried[0].items()}, int(raised[0]))
 
 
 def _placed(box: Box, terms: Sequence[Fraction], places: Sequence[Sequence[int]]) -> Operands:
-    """Products of these values in these places, one question each; zeros elsewhere."""
+    """Products with these values in these places, one question each; zeros elsewhere."""
     takes = box.takes
     found = {
         name: np.full((len(places), *shape), takes.at_rest(name), takes.code_format(name).dtype)

@@ -1,13 +1,13 @@
-"""Where a unit is wrong, in words: conditions on operands and results that tell its wrong answers from the
-right ones, and what the wrong ones have in common.
+"""Conditions on operands and results that separate the wrong answers of a unit from the right ones, in words,
+and what the wrong answers have in common.
 
-for sentence in known(ins, operands, expected, wrong, actual):
-    print(sentence)
+    for sentence in known(ins, operands, expected, wrong, actual):
+        print(sentence)
 
-Every plain condition, as a person would try it (the sign of c, a bit of one element, how far the largest
-product lies above c), is held against all answers; the one that says most about which are wrong is taken,
-then what leaves out half of the right ones among those. A condition counts only where it says more than the
-best of so many conditions says by chance.
+Every plain condition that an engineer would try (the sign of c, a bit of one element, how far the largest
+product lies above c) is compared with all answers. The most informative one is taken, then the one that
+excludes half of the remaining right answers. A condition counts only if it carries more information than the
+best of all conditions would by chance.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.explain.numbers import hex_text
-from golden.identify.diagnose.mutations.mutation import BESIDE
+from golden.identify.diagnose.mutations.mutation import CONTEXT
 from golden.identify.diagnose.policy import CONDITIONS
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
 
@@ -131,10 +131,11 @@ class Condition:
 def where(
     formats: Formats, operands: Operands, expected: Bits, actual: Bits, wrong: Mask, of: str = "the right"
 ) -> tuple[str, ...]:
-    """Sentences that say where a unit is wrong, with counts; none where no plain condition tells.
+    """Sentences that describe where a unit is wrong, with counts; none if no plain condition separates the
+    answers.
 
     Args:
-        operands: (n, ...), as `dot` takes them; of a sparse unit those of the dense one.
+        operands: (n, ...), as `dot` takes them; for a sparse unit those of the dense one.
         expected, actual: codes of d, (n,); `wrong`: where they differ.
         of: whose result `expected` is: "the candidate's".
     """
@@ -213,7 +214,7 @@ def _rule(listed: list[Condition], wrong: Mask, left: Mask) -> tuple[dict[str, b
 def _without_implied(
     listed: list[Condition], rule: dict[str, bool], left: Mask, inside: Mask
 ) -> dict[str, bool]:
-    """The conditions without those that the others imply: a limit below a smaller one."""
+    """The conditions that no other one implies: a limit below a smaller one goes."""
     masks = {one.text: one.mask for one in listed if one.text in rule}
     for text in list(rule):
         others = {other: holds for other, holds in rule.items() if other != text}
@@ -493,7 +494,7 @@ def _powers(
 def _spread(
     limits: _Limits, of: str, values: npt.NDArray[np.int64], most: int = CONDITIONS.limits
 ) -> list[int]:
-    """All of a few values; of many some, as many dot products between each two."""
+    """All of a few values; of many, some with equally many dot products between two of them."""
     if of not in limits:
         distinct = np.unique(values)
         if len(distinct) > most:
@@ -582,7 +583,7 @@ def known(
 
 def _by_what_was_before(operands: Operands, actual: Bits, wrong: Mask) -> Iterator[str]:
     """Whether the same operands have different results: then a result depends on what came before it."""
-    own = [codes for name, codes in operands.items() if name not in BESIDE]
+    own = [codes for name, codes in operands.items() if name not in CONTEXT]
     rows = np.hstack([codes.reshape(len(wrong), -1).astype(np.uint64) for codes in own])
     order = np.lexsort(rows.T)
     same = (rows[order][1:] == rows[order][:-1]).all(axis=1)

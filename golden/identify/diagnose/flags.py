@@ -1,7 +1,7 @@
-"""What a unit's status flags are instead, where its results are right: each flag that differs by itself.
+"""Explanations of wrong status flags of a unit with right results: each flag that differs, by itself.
 
-for fault in flag_faults(ins, operands, flags, judged):
-    print(fault.sentence())
+    for fault in flag_faults(ins, operands, flags, judged):
+        print(fault.sentence())
 
 A flag is a bit for each dot product, so every hypothesis about it is one more way to compute that bit; the
 flags of a unit are independent of each other.
@@ -23,14 +23,14 @@ from golden.identify.diagnose.mutations.modes import mode_skews
 from golden.identify.diagnose.mutations.mutation import fields, sets, signal
 from golden.identify.diagnose.policy import FLAGS, SEARCH
 from golden.identify.search import Pass, Search
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.keys import TINY
 from golden.program.signature import Bits, Operands
 
 Mask = Any
 _DELAYS = {"late-by-one": 1, "early-by-one": -1}
-"""By how many vectors a flag may be off."""
+"""Vectors by which a flag may be late or early."""
 _HALF_UNSEEN = signal(
     "rounding",
     "half-is-exact",
@@ -42,13 +42,13 @@ _HALF_UNSEEN = signal(
 
 @dataclass(frozen=True)
 class FlagFault:
-    """A flag that is wrong, and what explains it best.
+    """A flag that is wrong, and its best explanation.
 
     Attributes:
         flag: its name. wrong: dot products of `total` in which it differs.
-        slug, text: the hypothesis; empty where none explains enough. remaining: what it leaves.
-        others: slugs that explain as much. also: the words of the first of them.
-        with_d: of how many wrong results it is the cause, too, and of how many it was asked.
+        slug, text: the hypothesis; empty if none explains enough. remaining: wrong flags that it leaves.
+        others: slugs that explain equally much. also: the words of the first of them.
+        with_d: how many wrong results it explains, too, and how many it was compared with.
     """
 
     flag: str
@@ -92,7 +92,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """A way, and how many flags that count it leaves wrong."""
+    """A way, and the number of counted flags that it leaves wrong."""
 
     left: int
     way: _Way
@@ -114,16 +114,16 @@ def flag_faults(
     of_d: Hypothesis | None = None,
     d: Bits | None = None,
 ) -> list[FlagFault]:
-    """What explains the flags that differ, the first flag of the unit first.
+    """Explanations of the flags that differ, the first flag of the unit first.
 
     Args:
-        ins: a unit with status flags and with c given; of one with modes the mode counts in which most flags
-            differ, where no operand of another vector explains a flag in all of them.
+        ins: a unit with status flags and with c given; of a unit with modes, the mode in which most flags
+            differ counts, unless an operand of another vector explains a flag in all modes.
         operands: as `ins.dot` takes them, (n, ...). flags: the unit's codes (n,).
-        judged: (n,), which dot products count: those whose results are right.
-        of_d: what explains the wrong results of the whole unit: each flag is asked about it first.
-        d: the unit's results (n,), where nothing explains those that are wrong: a fault of the datapath that
-            a flag shows is asked of them, too.
+        judged: (n,), which dot products count: the ones with right results.
+        of_d: the explanation of the wrong results of the whole unit: it is tried first for each flag.
+        d: the unit's results (n,), if nothing explains the wrong ones: then a fault of the datapath that a
+            flag shows is compared with them, too.
     """
     expected = _bits(ins.flags(**operands), len(ins.status))
     actual = _bits(flags, len(ins.status))
@@ -132,7 +132,7 @@ def flag_faults(
         for place, name in enumerate(ins.status)
         if (expected[place] != actual[place])[judged].any()
     ]
-    # the fault that the results have shown is asked first; a flag that it does not explain has its own
+    # the fault that the results have shown is tried first; a flag that it does not explain has its own
     explained = None if of_d is None else of_d.flags(operands)
     if of_d is not None and explained is not None:
         bits = _bits(explained, len(ins.status))
@@ -158,7 +158,7 @@ def flag_faults(
 
 
 def flag_names(ins: Instruction) -> set[str]:
-    """The names of all hypotheses about the status flags of a unit, but for faults of its datapath."""
+    """The names of all hypotheses about the status flags of a unit, except faults of its datapath."""
     zeros = {
         name: np.zeros((SEARCH.ordered, *shape), ins.formats[name].dtype)
         for name, shape in ins.operand_shapes(False).items()
@@ -187,11 +187,11 @@ class _Flag:
 
     @property
     def own(self) -> Mask:
-        """What the flag should be, (n,)."""
+        """The right value of the flag, (n,)."""
         return self.expected[self.index]
 
     def of_another_vector(self) -> FlagFault:
-        """What explains all of it with an operand of the vector before or after, if that does."""
+        """A complete explanation by an operand of the vector before or after, if there is one."""
         return self._named(tuple(one for one in self._counted(self._of_neighbours()) if not one.left))
 
     def as_of_d(self, hypothesis: Hypothesis, bits: Mask) -> FlagFault:
@@ -221,7 +221,7 @@ class _Flag:
         return (*ranking, *self._counted(self._slow()))
 
     def _pairs(self, ranking: _Ranking, _deadline: float) -> _Ranking:
-        """Of few wrong flags two conditions hold by chance."""
+        """Too few wrong flags: two conditions hold by chance."""
         enough = self._left(self.own) >= SEARCH.ordered
         return (*ranking, *self._counted(self._by_two() if enough else ()))
 
@@ -229,7 +229,7 @@ class _Flag:
         return (_Ranked(self._left(way.bits()), way) for way in ways)
 
     def _named(self, found: _Ranking) -> FlagFault:
-        """With the explanation that leaves least, the first of several."""
+        """The explanation that leaves fewest, the first of several, with its names."""
         wrong = self._left(self.own)
         fault = FlagFault(self.name, wrong, int(self.judged.sum()))
         best = min(found, key=lambda one: one.left, default=None)
@@ -250,8 +250,8 @@ class _Flag:
         )
 
     def _of_d(self, way: _Way) -> tuple[int, int]:
-        """How many wrong results a fault of the datapath explains, of how many; none where it breaks right
-        ones."""
+        """How many wrong results a fault of the datapath explains, and how many there are; none if it breaks
+        right ones."""
         if way.fault is None or self.d is None:
             return 0, 0
         expected = self.ins.dot(**self.operands)
@@ -265,8 +265,8 @@ class _Flag:
         return (int(found[0].sum()) if found[1].all() else 0), len(wrong)
 
     def _by_two(self) -> list[_Way]:
-        """Two faults of one flag, where both together explain all of it: what each adds and takes away, and a
-        flag that has a fault and is that of another vector."""
+        """Two faults of one flag, if they explain all of it together: conditions that each adds or removes,
+        and a flag of another vector that also has a fault."""
         stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
         ways = [(way, way.bits()) for way in self._ways() if way.slug not in stuck]
         delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
@@ -310,8 +310,8 @@ class _Flag:
             yield self._way("early-by-one", "it is that of the vector after", np.roll(own, -1))
 
     def _of_neighbours(self) -> Iterator[_Way]:
-        """What the flag would be with an operand of the vector before or after; the first and the last
-        vector have no neighbour on one side and do not count."""
+        """The flag with an operand of the vector before or after; the first and the last vector lack a
+        neighbour and do not count."""
         for wire in mode_skews(self.ins) if len(self.own) >= SEARCH.ordered else ():
             assert wire.operands is not None
             bits = _bits(self.ins.flags(**wire.operands(self.operands)), len(self.ins.status))[self.index]
@@ -336,7 +336,8 @@ class _Flag:
                 yield self._way(f"only-with-own-{other}", text, self.own & self.actual[index])
 
     def _with_facts(self) -> Iterator[_Way]:
-        """A condition that lacks a term, or has one too many: what the unit knows of results and operands."""
+        """A condition that lacks a term, or has one too many: facts that the unit has about results and
+        operands."""
         if 0 < self._left(self.own) < FLAGS.by_class:
             return
         for fact, (text, mask) in _facts(self.ins, self.operands).items():
@@ -386,14 +387,14 @@ class _Flag:
             yield self._way(rule, text, self.own | mask)
         for rule, (text, mask) in less.items():
             yield self._way(rule, text, self.own & ~mask)
-        for those, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
-            quiet = np.any([kinds.quiet[name] for name in those], axis=0)
-            where = f" as {those[0]}" if rule else ""
+        for some, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
+            quiet = np.any([kinds.quiet[name] for name in some], axis=0)
+            where = f" as {some[0]}" if rule else ""
             text = f"it is raised for quiet NaNs{where} instead of signalling ones"
-            yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*those) | quiet)
+            yield self._way(f"quiet-for-signalling{rule}", text, self.own & ~kinds.alone(*some) | quiet)
 
     def _slow(self) -> Iterator[_Way]:
-        """What a fault of the datapath makes of inexact results, tried on some first."""
+        """The effect of a fault of the datapath on inexact results, tried on some first."""
         if self.name != "inexact" or not datapath.runs(self.ins):
             return
         left = [_HALF_UNSEEN, *(one for one in of_signals(self.ins) if not one.in_order)]
@@ -411,14 +412,14 @@ class _Flag:
             yield _Way(one.slug, one.text, lambda b=bits: b, one)  # type: ignore[misc]
 
     def _some(self, count: int) -> Bits:
-        """Indices of dot products in which the flag differs, and of as many others as there is room for."""
+        """Indices of dot products in which the flag differs, and of equally many others if there is room."""
         differ = (self.own != self.actual[self.index]) & self.judged
         wrong, right = np.flatnonzero(differ), np.flatnonzero(~differ & self.judged)
         return np.concatenate([wrong[: count // 2], right[:count]])
 
 
 def _facts(ins: Instruction, operands: Operands) -> dict[str, tuple[str, Mask]]:
-    """What a unit knows of each dot product apart from its flags, (n,), with words for it."""
+    """The facts that a unit has about each dot product apart from its flags, (n,), with words."""
     d = decoded(ins.formats["d"], ins.dot(**operands)[:, None])
     words = {"zero": d.kind == Kind.ZERO, "infinite": d.kind == Kind.INFINITY, "negative": d.sign}
     words |= {"subnormal": _subnormal(ins, "d", d)}
@@ -441,7 +442,7 @@ def _subnormal(ins: Instruction, name: str, numbers: Any) -> Mask:
 
 
 class _Kinds:
-    """Which dot products have NaNs, infinities and zeros where they matter to `invalid`."""
+    """The dot products with NaNs, infinities and zeros that matter for `invalid`."""
 
     def __init__(self, ins: Instruction, operands: Operands) -> None:
         zeros = {
@@ -469,8 +470,8 @@ class _Kinds:
     def alone(self, *names: str) -> Bits:
         """Where these operands alone are a reason to raise it: a signalling NaN."""
         nothing = np.zeros_like(self.nan)
-        those, others = (
+        named, others = (
             [self.signalling[one] for one in "abc" if (one in names) == own] for own in (True, False)
         )
-        reason = np.any([nothing, *those], axis=0) & ~np.any([nothing, *others], axis=0)
+        reason = np.any([nothing, *named], axis=0) & ~np.any([nothing, *others], axis=0)
         return np.asarray(reason & ~self.zero_times_infinity)

@@ -1,4 +1,5 @@
-"""One explanation of a unit's results: an instruction with mutations, and what it leaves."""
+"""One explanation of a unit's results: an instruction with mutations, and the results that it leaves
+wrong."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any
 
-from golden.identify.diagnose.mutations import BESIDE, Mutation, of_signals, run
+from golden.identify.diagnose.mutations import CONTEXT, Mutation, of_signals, run
 from golden.identify.diagnose.policy import SEARCH
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
 
@@ -49,27 +50,28 @@ class Hypothesis:
 
     @property
     def known_instruction(self) -> Instruction:
-        """`instruction` where there is one."""
+        """`instruction`, which has to exist."""
         assert self.instruction is not None
         return self.instruction
 
     def of(self, instruction: Instruction | None) -> Hypothesis:
-        """The hypothesis, whose instruction was made already."""
+        """The same hypothesis with an instruction that was made already."""
         self.__dict__["instruction"] = instruction
         return self
 
     def counted(self, remaining: int, total: int, failing: int | None = None) -> Hypothesis:
-        """The hypothesis with how many of `total` results it leaves, of which `failing` are wrong."""
+        """The hypothesis with the number of `total` results that it leaves wrong, and `failing`, how many of
+        these are wrong."""
         return replace(self, remaining=remaining, total=total, failing=failing).of(self.instruction)
 
     @property
     def outside(self) -> tuple[Mutation, ...]:
-        """The mutations of ports and signals, which the program has no words for."""
+        """The mutations of ports and signals, which the program cannot express."""
         return tuple(one for one in self.mutations if one.program is None)
 
     @property
     def in_datapath(self) -> bool:
-        """Whether a signal of the data path is changed: it takes long to run."""
+        """Whether a signal of the data path is changed; then it runs long."""
         return any(one.signals for one in self.mutations)
 
     @property
@@ -84,20 +86,20 @@ class Hypothesis:
 
     @property
     def has_words(self) -> bool:
-        """Whether the schema of units can say it."""
+        """Whether the schema of units can express it."""
         return self.instruction is not None and not self.outside and not self.delay
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Of hypotheses that leave as much, the least is the first: causes before symptoms."""
+        """The order of hypotheses that leave equally many: causes before symptoms."""
         return self.symptom, self.weight
 
     def results(self, operands: Operands) -> Bits:
-        """What the unit would answer (`delay` left out)."""
+        """The results of the unit (without `delay`)."""
         return run(self.known_instruction, self.outside, operands)
 
     def flags(self, operands: Operands) -> Bits | None:
-        """The status flags of the unit, codes (n,); None where a mutation says nothing of them: one of its
+        """The status flags of the unit, codes (n,); None if a mutation does not determine them: one of its
         results or of a signal."""
         ins = self.instruction
         if ins is None or not ins.status or self.delay:
@@ -106,14 +108,14 @@ class Hypothesis:
             if one.operands is None or one.result or one.answer or one.signals:
                 return None
             operands = one.operands(operands)
-        return ins.flags(**{name: codes for name, codes in operands.items() if name not in BESIDE})
+        return ins.flags(**{name: codes for name, codes in operands.items() if name not in CONTEXT})
 
     def accepted(self, failing: int) -> bool:
         """Whether it explains most of the results that differ, `failing` of all."""
         return self.remaining <= SEARCH.accepted * self.of_wrong(failing)
 
     def of_wrong(self, failing: int) -> int:
-        """How many of the results that it is held against are wrong, where `failing` of all are."""
+        """How many of the results on which it was counted are wrong, if `failing` of all are."""
         return failing if self.failing is None else self.failing
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,8 +125,8 @@ class Hypothesis:
     # Combining ----------------------------------------------------------------------------------------------
 
     def with_one_more(self, mutation: Mutation) -> Hypothesis | None:
-        """The hypothesis with a mutation after its own; None where it has it already, or where one of them
-        means nothing in the program that the others make."""
+        """The hypothesis with one more mutation after its own; None if it has it already, or if one of them
+        has no meaning in the program that the others make."""
         if mutation.slug in self.slug.split("+"):
             return None
         new = self._named(mutation, mutations=(*self.mutations, mutation))
@@ -135,7 +137,7 @@ class Hypothesis:
         return new.of(program)
 
     def without(self, mutation: Mutation) -> Hypothesis | None:
-        """The hypothesis without one of its mutations, named by the others; None where these mean nothing
+        """The hypothesis without one of its mutations, named by the others; None if these have no meaning
         then."""
         left = tuple(one for one in self.mutations if one is not mutation)
         bare = replace(self, slug="", text="", weight=0.0, mutations=left)
@@ -143,7 +145,7 @@ class Hypothesis:
         return None if found.instruction is None else found
 
     def _named(self, mutation: Mutation, **more: Any) -> Hypothesis:
-        """With one part more in its name."""
+        """With one more part in its name."""
         slug = "+".join(sorted(filter(None, (self.slug, mutation.slug))))
         joined = " with " if self.known and "+" not in self.slug else " and "
         text = f"{self.text}{joined}{mutation.text}" if self.text else mutation.text

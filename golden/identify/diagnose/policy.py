@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SearchPolicy:
-    """How the search for a hypothesis spends its time.
+    """The budget of the search for a hypothesis.
 
     Attributes:
-        failing, passing: wrong and right results of the sample on which every hypothesis is scored. As many
-            of both: a hypothesis that breaks right results is as bad as one that explains nothing.
-        quick: wrong and right results, as many each, on which changed signals are tried first: their data
-            path takes a hundred times as long as the core.
-        passed_on: of these how many go on to the whole sample: the best ones; `passed_on_harmless`: and of
-            those that break nothing, which may be one fault of several.
-        beam: hypotheses that get one more fault; `signal_bases`: of these the first, with which changed
-            signals are combined, too.
-        left: results that the best hypothesis leaves, of which a further fault has to explain some.
-        pool: faults that explain some of those, and are combined with the beam.
-        depth: faults that one hypothesis may have. Three explain much by chance.
-        confirmed: hypotheses of each round that are counted on all results; those that explain the whole
-            sample four times as many.
+        failing, passing: wrong and right results of the sample on which every hypothesis is scored. The
+            numbers are equal: a hypothesis that breaks right results is as bad as one that explains nothing.
+        quick: wrong results, and right ones, on which changed signals are tried first: their data path takes
+            a hundred times as long as the core.
+        passed_on: the best of these that continue to the whole sample; `passed_on_harmless`: the same of the
+            ones that break nothing, which may be one fault of several.
+        beam: hypotheses that get one more fault; `signal_bases`: the first of these, which are also combined
+            with changed signals.
+        left: unexplained results of the best hypothesis of which a further fault has to explain some.
+        pool: faults that explain some of them, and are combined with the beam.
+        depth: the most faults of one hypothesis. Three explain much by chance.
+        confirmed: hypotheses of each round that are counted on all results; four times this number if they
+            explain the whole sample.
         counterexamples: results that refute a hypothesis and join the sample, of each hypothesis.
         rounds: how often counterexamples may join before the next pass begins.
         few: wrong results below which a change of the program may explain all by chance: signals are tried
@@ -30,12 +30,11 @@ class SearchPolicy:
         judged: results on which a changed signal is counted, at most, half of them wrong ones.
         ordered: results below which a shift by one vector explains too much by chance.
         late: vectors by which results are tried to be late or early.
-        modes: modes of a unit that are diagnosed by themselves, where what explains the first does not
-            explain them.
-        shown: hypotheses that are ranked where nothing explains everything.
+        modes: modes of a unit that get a diagnosis of their own, if that of the first does not explain them.
+        shown: hypotheses that are ranked if nothing explains everything.
         said: explanations of every result that the sentence names.
-        accepted: share of the wrong results that a hypothesis may leave and still be called what the unit is.
-        harmless: hypotheses that break no right result, the best of them, that get one more fault.
+        accepted: share of the wrong results that an accepted hypothesis may leave.
+        harmless: the best hypotheses that break no right result, which get one more fault.
     """
 
     failing: int = 384
@@ -64,11 +63,11 @@ class SearchPolicy:
 
 @dataclass(frozen=True)
 class FlagPolicy:
-    """How the search for what a status flag is spends its time.
+    """The budget of the search for the function of a status flag.
 
     Attributes:
-        signals: rounds of changed signals, each (dot products on which they are tried, how many go on).
-        spare: misses that a changed signal may have more than the best one and still go on.
+        signals: rounds of changed signals, each (dot products on which they are tried, how many continue).
+        spare: misses that a changed signal may have more than the best one and still continue.
         pairs: dot products on which two faults of a flag are tried first, half of them wrong ones.
         by_class: wrong flags below which a class of results or operands holds them all by chance: there are
             forty classes.
@@ -82,21 +81,21 @@ class FlagPolicy:
 
 @dataclass(frozen=True)
 class ConditionPolicy:
-    """What makes a condition on operands and results worth a sentence.
+    """When a condition on operands and results deserves a sentence.
 
     Attributes:
-        sample: dot products on which conditions are compared; what is said of one counts all.
-        together, sentences: conditions that are said together, and sentences.
-        by_chance: bits that a condition has to say beyond those that choose it among all.
-        clearly: how many times more often a unit is wrong where a condition holds than elsewhere, at least;
-            `mostly`: and how often there, where it is wrong elsewhere, too.
-        share: of the wrong answers that are left, at least: a condition on fewer says where some of them are.
+        sample: dot products on which conditions are compared; the counts of a reported one cover all.
+        together, sentences: conditions that form one sentence, and sentences.
+        by_chance: bits of information beyond those needed to choose the condition among all.
+        clearly: least ratio of the error rate where a condition holds to the rate elsewhere; `mostly`: the
+            least error rate there, if the unit is wrong elsewhere, too.
+        share: least share of the remaining wrong answers: a condition on fewer locates only some of them.
         limits: sizes of one quantity that are tried as a limit; `element_limits`: of one element.
-        often: share of wrong answers in which one code has to stand to be a condition by itself.
+        often: share of wrong answers with the same code in one place that makes it a condition.
         codes: such codes of one place.
-        fewest: dot products below which a class says nothing.
-        common: share of all dot products above which it is no news that every wrong one is of a class.
-        related: share of wrong results from which what they have in common is worth a sentence.
+        fewest: dot products below which a class is ignored.
+        common: a class that holds more than this share of all dot products is not reported.
+        related: share of wrong results from which a common property deserves a sentence.
     """
 
     sample: int = 12_000
@@ -117,11 +116,11 @@ class ConditionPolicy:
 
 @dataclass(frozen=True)
 class RangePolicy:
-    """How far mutations reach that have a number: each range ends where a fault of usual RTL does.
+    """The ranges of mutations with a number: each ends where a fault of usual RTL does.
 
     Attributes:
-        few_k: products of a step of which each may have a fault of its own; of more it takes too long.
-        swaps: pairs of blocks of k that may be exchanged; of more blocks only neighbours.
+        few_k: products of a step up to which each may have a fault of its own; more would take too long.
+        swaps: pairs of blocks of k that may be exchanged; with more blocks only neighbours.
         floors: exponent floors that are tried, from the least exponent of d down.
         word: bits of a word above the kept ones: sign, carries and guard bits of usual adders.
         beyond: places beyond twice the kept bits up to which the limit of a shift matters.
@@ -130,7 +129,7 @@ class RangePolicy:
         carries: places from the largest exponent up at which the leading one of a sum may be.
         headroom: places above the largest exponent at which the register of a sum may begin.
         extra: places beyond the width of a register, for guard, round, sticky and carry bits.
-        unseen: bits above those of an integer result in which an overflow may go unseen.
+        unseen: bits above those of an integer result in which an overflow may stay undetected.
     """
 
     few_k: int = 16

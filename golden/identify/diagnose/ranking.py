@@ -1,7 +1,7 @@
 """The search for the hypothesis that explains all results of a unit, as passes over one ranking.
 
-Each pass makes candidates and ranks them by one measure: how many results of a sample they leave, so that
-what explains wrong ones and breaks no right ones comes first. The best are then counted on all results, and
+Each pass makes candidates and ranks them by one measure: the wrong results of a sample. A hypothesis that
+explains wrong results and breaks no right ones comes first. The best are then counted on all results, and
 results that refute them join the sample (counterexamples). golden/identify/search.py runs the passes in turn.
 """
 
@@ -24,7 +24,7 @@ from golden.identify.diagnose.mutations.relations import offset
 from golden.identify.diagnose.policy import SEARCH
 from golden.identify.sample import evenly
 from golden.identify.search import Pass, Search
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
 
@@ -33,7 +33,7 @@ Places = npt.NDArray[np.intp]
 Progress = Callable[[int, int], None]
 _NEVER = Budget(float("inf"))
 _LATE = 0.95
-"""Weight of results that are late or early: it comes before operands that all are."""
+"""Weight of results that are late or early: lower than that of operands that all are."""
 
 
 class Equality(Protocol):
@@ -45,7 +45,7 @@ class Equality(Protocol):
 
 @dataclass(frozen=True)
 class Scored:
-    """A hypothesis, and how many results of the sample it leaves."""
+    """A hypothesis, and its wrong results in the sample."""
 
     hypothesis: Hypothesis
     wrong: int
@@ -62,7 +62,7 @@ Ranking = tuple[Scored, ...]
 
 @dataclass
 class Results:
-    """What a unit answered, and which part of it hypotheses are held against.
+    """The results of a unit, and the part of them on which hypotheses are tried.
 
     Attributes:
         ins: what the unit should be. operands: (n, ...). actual: its results (n,).
@@ -92,8 +92,8 @@ class Results:
 
     @cached_property
     def judged(self) -> Places:
-        """The results that changed signals are counted on: wrong ones, and as many that are right, from all
-        over the vectors. What makes everything wrong explains whatever fails."""
+        """The results on which changed signals are counted: equally many wrong and right ones from all
+        vectors, because a change that makes everything wrong also explains every failure."""
         if len(self.actual) <= SEARCH.judged:
             return self.every
         wrong, right = np.flatnonzero(self.wrong), np.flatnonzero(~self.wrong)
@@ -107,12 +107,12 @@ class Results:
 
     @property
     def has_order(self) -> bool:
-        """Whether there are enough results for a shift by one vector not to explain much by chance."""
+        """Whether there are enough results that a shift by one vector does not explain much by chance."""
         return len(self.actual) >= SEARCH.ordered
 
     def misses(self, hypothesis: Hypothesis, places: Places) -> Mask:
-        """Which of these results a hypothesis does not explain. Where it looks at the vectors before or
-        after, each comes with both; the first and the last one have no neighbour, and do not count."""
+        """Which of these results a hypothesis does not explain. If it uses the vectors before or after, each
+        result is run with both neighbours; the first and the last one have only one, and do not count."""
         last = len(self.actual) - 1
         around = np.clip(places[:, None] + [-1, 0, 1], 0, last).reshape(-1)
         given = around if hypothesis.in_order else places
@@ -146,7 +146,8 @@ class HypothesisSearch:
         self.base = Hypothesis("", "", self.ins, 0.0)
         self.confirmed: dict[str, Hypothesis] = {}
         self.harmless: dict[str, tuple[int, Hypothesis]] = {}
-        """What explains some of the sample and breaks no right result of it, with how many it leaves."""
+        """Hypotheses that explain some of the sample and break no right result of it, with the wrong results
+        they leave."""
         self.tried: set[Any] = set()
         more = [
             Pass(f"{number} faults", self.one_more, "no further fault of the pool explains more", number)
@@ -162,13 +163,13 @@ class HypothesisSearch:
         )
 
     def run(self) -> tuple[Hypothesis, ...]:
-        """Each pass in turn, until a cause explains everything; the hypotheses that were counted, ranked."""
+        """Runs each pass, until a cause explains everything; the counted hypotheses, ranked."""
         self.search.once((), self._cost, float("inf"))
         return self._counted_on_all(self._ranked())
 
     def _cost(self, ranking: Ranking) -> float:
-        """0 ends the search. Of few wrong results a change explains all by chance: signals have their turn,
-        as they have where only a symptom explains everything."""
+        """0 ends the search. A change can explain few wrong results by chance, so signals are tried then,
+        too, and also if only a symptom explains everything."""
         called = self.search.statistics["signals"].calls
         if called:
             return float(not self.explained(symptoms=True))
@@ -177,13 +178,13 @@ class HypothesisSearch:
         return float(not self.explained() or self.results.failing < SEARCH.few)
 
     def _by_neighbours(self) -> bool:
-        """Whether all that explains every result has operands of other vectors: a result that is late says
-        the same in one word."""
+        """Whether all complete explanations use operands of other vectors: then a late result is the simpler
+        explanation."""
         explaining = [one for one in self.confirmed.values() if not one.remaining]
         return bool(explaining) and all(one.in_order for one in explaining)
 
     def explained(self, symptoms: bool = False) -> bool:
-        """Whether something explains every result; `symptoms`: also what is no cause."""
+        """Whether a hypothesis explains every result; `symptoms`: also one that is no cause."""
         return any(not one.remaining and (symptoms or not one.symptom) for one in self.confirmed.values())
 
     # The passes ---------------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ class HypothesisSearch:
         return self._confirm(self._scored(self.without_signals))
 
     def delays(self, ranking: Ranking, _deadline: float) -> Ranking | None:
-        """Results that belong to a vector before or after; those without a partner do not count."""
+        """Results that belong to a vector before or after; results without a partner do not count."""
         results = self.results
         for by in range(1, SEARCH.late + 1) if results.has_order else ():
             for delay, word in ((by, "delayed"), (-by, "early")):
@@ -217,8 +218,8 @@ class HypothesisSearch:
         return self._confirm(_sorted([*ranking, *found]))
 
     def one_more(self, ranking: Ranking, _deadline: float) -> Ranking | None:
-        """The best with one more fault each: of those that explain something that the very best one leaves,
-        or something by themselves."""
+        """The best hypotheses with one more fault each: a fault that explains something that the very best
+        one leaves, or something by itself."""
         found: list[Scored] = []
         for singles in (self.without_signals, self.with_signals):
             if not self.explained(symptoms=True) and not self._over(self.combining):
@@ -245,7 +246,7 @@ class HypothesisSearch:
         return [new for one in mutations if (new := self.base.with_one_more(one)) is not None]
 
     def _different(self, hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
-        """Leaves out those whose program and mutations another one had already."""
+        """The hypotheses whose program and mutations are new."""
         found = []
         for one in hypotheses:
             unit = one.known_instruction
@@ -268,8 +269,8 @@ class HypothesisSearch:
         return found
 
     def _constants(self) -> list[Mutation]:
-        """Of results that hardly change, that they never do; of integers that all have one distance from
-        the right ones, that it is added."""
+        """For results that hardly change: that they are constant; for integers that all have one distance
+        from the right results: that it is added."""
         results, found = self.results, list[Mutation]()
         if (code := _nearly_all(results.actual)) is not None:
             found.append(constant(self.ins, code))
@@ -310,9 +311,8 @@ class HypothesisSearch:
     def _by_themselves(
         self, ranking: Ranking, singles: list[Hypothesis], pool: list[Hypothesis]
     ) -> list[Hypothesis]:
-        """Those of some hypotheses that are among the best, and those that break no right result, the best
-        first: with the very best one such a fault may not show, as that one explains its results by
-        chance."""
+        """Hypotheses among the best ones, and the ones that break no right result, the best first. Combined
+        with the very best one such a fault may not show, because that one explains its results by chance."""
         harmless = sorted(self.harmless.values(), key=lambda each: (each[0], each[1].rank))
         likely = [scored.hypothesis for scored in ranking[: SEARCH.beam]]
         likely += [one for _, one in harmless[: SEARCH.harmless]]
@@ -348,7 +348,7 @@ class HypothesisSearch:
     def _over(self, further: Budget = _NEVER) -> bool:
         return self.budget.over() or further.over()
 
-    def _told(self, done: int, every: int) -> None:
+    def _report(self, done: int, every: int) -> None:
         if done % 64 == 0 and self.progress is not None:
             self.progress(done, every)
 
@@ -360,7 +360,7 @@ class HypothesisSearch:
         failing = self.results.wrong[sample]
         found = []
         for index, one in enumerate(hypotheses):
-            self._told(index, len(hypotheses))
+            self._report(index, len(hypotheses))
             if self._over(within):
                 break
             missed = self.results.misses(one, sample)
@@ -382,7 +382,7 @@ class HypothesisSearch:
         quick = np.concatenate([sample[failing][: SEARCH.quick], sample[~failing][: SEARCH.quick]])
         found, harmless = [], []
         for index, one in enumerate(slow):
-            self._told(index, len(slow))
+            self._report(index, len(slow))
             if self._over(within):
                 break
             missed = self.results.misses(one, quick)
@@ -431,14 +431,15 @@ class HypothesisSearch:
         return self.results.judged if hypothesis.in_datapath else self.results.every
 
     def _left(self, hypothesis: Hypothesis) -> Places:
-        """Indices of the results that a hypothesis does not explain, of those that it is counted on."""
+        """Indices of the results that a hypothesis does not explain, of the ones on which it is counted."""
         judged = self._judged(hypothesis)
         return judged[self.results.misses(hypothesis, judged)]
 
     # What came of it ----------------------------------------------------------------------------------------
 
     def _ranked(self) -> tuple[Hypothesis, ...]:
-        """All that explain everything, then the nearest; without those that add a change for nothing."""
+        """All hypotheses that explain everything, then the nearest; without those that add an unnecessary
+        change."""
         ranked: list[Hypothesis] = []
         for one in sorted(self.confirmed.values(), key=_left_and_rank):
             parts = set(one.slug.split("+"))
@@ -449,8 +450,8 @@ class HypothesisSearch:
         return tuple(ranked[: max(explaining, SEARCH.shown)])
 
     def _counted_on_all(self, ranked: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
-        """The hypotheses with counts of all results, of which changed signals were held against some: the
-        best, and what explains those as well, as far as there is time."""
+        """The hypotheses with counts of all results. Changed signals were compared with a part only: the
+        best, and equally good ones, are counted again as far as time allows."""
         results, found = self.results, []
         for number, one in enumerate(ranked):
             wanted = not number or (number < SEARCH.said and not one.remaining)

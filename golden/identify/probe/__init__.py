@@ -1,1 +1,1 @@
-"""What is asked of a unit to learn a property of it, and what the answers say."""
+"""Queries that measure one property of a unit, and the interpretation of the answers."""

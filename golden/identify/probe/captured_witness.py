@@ -1,9 +1,8 @@
-"""Captured results that show a property: recorded on hardware, and wrong in every unit that has the property
-otherwise.
+"""Captured results that prove a property: recorded on hardware, and wrong in every unit with another value of
+it.
 
 The other units are hypotheses of the diagnosis (golden/identify/diagnose/mutations): the same program with
-one thing changed. The recorded operands are run through each; a result that differs from the hardware's
-refutes it.
+one change. The recorded operands are run through each; a result that differs from the hardware's refutes it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from golden.errors import DocsError, FileFormatError
 from golden.identify.diagnose.mutations import Mutation, of_program
 from golden.identify.diagnose.mutations.mutation import change, fields
 from golden.identify.minimising import cost
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.paths import vector_file
 from golden.program.steps import Fma, Multiply, Round
@@ -32,16 +31,17 @@ from golden.vectors.captured import Captured
 
 Bits = npt.NDArray[Any]
 _PLACES = 3
-"""At most so many results are shown for one property."""
+"""The most results that are shown for one property."""
 _CANDIDATES = 64
+"""Equally good results of which the one with the fewest operands is chosen."""
 _PEERS = 12
-"""Files of other instructions with the same program that are searched when the first does not tell
+"""Files of other instructions with the same program that are searched if the first does not refute
 everything."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One recorded result, and what other units would have answered: (what is changed, code)."""
+    """One recorded result, and the answers of other units: (the change, code)."""
 
     instruction: Instruction
     tile: int
@@ -60,17 +60,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the recorded results of one program say of a property.
+    """What the recorded results of one program show about a property.
 
-    results: how many were looked at, of how many instructions. places: few of them that together refute all
-    that can be refuted. told: the changed units that they refute. silent: those that no recorded result tells
-    from the real one.
+    results, instructions: how many results of how many instructions were read. places: a few of them that
+        together
+    refute everything that can be refuted. refuted_units: the changed units that they refute. silent: changed
+    units that agree with every recorded result.
     """
 
     results: int
     instructions: int
     places: tuple[Place, ...]
-    told: tuple[str, ...]
+    refuted_units: tuple[str, ...]
     silent: tuple[str, ...]
 
 
@@ -97,14 +98,14 @@ def recorded(ins: Instruction) -> Captured | None:
 
 
 def evidence(ins: Instruction, against: str) -> Evidence | None:
-    """Searches recorded results for those that refute changed units: of the instruction, then of others of
-    its program.
+    """Searches recorded results for refutations of changed units: of the instruction, then of others of its
+    program.
 
     Args:
         against: a regular expression for the names of the changes.
 
     Returns:
-        None where nothing was recorded or no change of these names makes another function of the instruction.
+        None if nothing was recorded, or no change of these names alters the function of the instruction.
     """
     tried = [*of_program(ins, _another_nan(ins)), *_other_bit_operations(ins)]
     left = [one for one in tried if against and re.fullmatch(against, one.slug)]
@@ -112,7 +113,7 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     if recorded(ins) is None or not left:
         return None
     places: list[Place] = []
-    told: list[Mutation] = []
+    refuted_units: list[Mutation] = []
     results = instructions = 0
     for other in (ins, *_peers(ins)):
         vector = recorded(other)
@@ -120,20 +121,20 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
             results, instructions = results + vector.d.size, instructions + 1
             found, refuted = _search(other, vector, left)
             places += found
-            told += refuted
+            refuted_units += refuted
             left = [one for one in left if one not in refuted]
     return Evidence(
         results,
         instructions,
         tuple(places),
-        tuple(one.text for one in told),
+        tuple(one.text for one in refuted_units),
         tuple(one.text for one in left),
     )
 
 
 def _other_bit_operations(ins: Instruction) -> list[Mutation]:
-    """The other operation on bits; the diagnosis does not try it, for the names of the instructions tell
-    it."""
+    """The other operation on bits; the diagnosis does not try it, because the names of the instructions
+    already say which."""
     operation = ins.program.bit_operation
     return [_bits(other) for other in ("and", "xor") if operation is not None and other != operation]
 
@@ -144,7 +145,7 @@ def _bits(operation: str) -> Mutation:
 
 
 def _applied(one: Mutation, ins: Instruction) -> Instruction | None:
-    """The instruction with the change; None where it means nothing there."""
+    """The instruction with the change; None if it has no meaning there."""
     return None if one.program is None else one.program(ins)
 
 
@@ -182,8 +183,7 @@ def _peers(ins: Instruction) -> list[Instruction]:
 
 
 def _another_function(ins: Instruction, one: Mutation) -> bool:
-    """Whether a change can make a difference at all: some name what the unit does already, by its formats
-    or its steps."""
+    """Whether a change can make a difference at all: some describe what the unit does already."""
     operations, last = ins.program.operations, ins.program.operations[-1].final
     kept = ins.program.operations[-1].result_fraction_bits
     if one.slug == f"result-bits-{kept}" or (one.slug.startswith("chain-of") and isinstance(last, Fma)):
@@ -199,8 +199,8 @@ def _another_function(ins: Instruction, one: Mutation) -> bool:
 def _search(ins: Instruction, vector: Captured, tried: list[Mutation]) -> tuple[list[Place], list[Mutation]]:
     """The places of one file that refute changes, and which are refuted."""
     wrong, answers = _run(ins, vector, tried)
-    told = [one for one in tried if one.slug in wrong and wrong[one.slug].any()]
-    return _cover(ins, vector, told, wrong, answers), told
+    refuted_units = [one for one in tried if one.slug in wrong and wrong[one.slug].any()]
+    return _cover(ins, vector, refuted_units, wrong, answers), refuted_units
 
 
 def _another_nan(ins: Instruction) -> int | None:
@@ -235,13 +235,13 @@ def _run(
 def _cover(
     ins: Instruction,
     vector: Captured,
-    told: list[Mutation],
+    refuted_units: list[Mutation],
     wrong: dict[str, npt.NDArray[np.bool_]],
     answers: dict[str, Bits],
 ) -> list[Place]:
-    """The results that refute most, then those that refute most of the rest; of equals the one with the
-    least to read."""
-    left = list(told)
+    """The results that refute most, then those that refute most of the rest; among equals the one with the
+    fewest operands to read."""
+    left = list(refuted_units)
     places: list[Place] = []
     while left and len(places) < _PLACES:
         counts = np.sum([wrong[one.slug] for one in left], axis=0)

@@ -1,5 +1,4 @@
-"""What was measured of one unit, and what the spec says of it: shared by all properties that the
-comparison shows."""
+"""Measurements of one unit and the values in its spec, shared by all properties of the comparison."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from golden.identify.blackbox.box import dense_view
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe, Shot
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import Node
+from golden.model.instruction import Instruction
 from golden.program.program import Operation, S
 from golden.program.signature import Bits
 from golden.program.steps import FinalStep
@@ -25,10 +24,8 @@ from golden.unit import FunctionUnit, Unit
 
 @dataclass(frozen=True)
 class Finding:
-    """What a property is for one unit: the text of its cell, the dot products that show it, how to read them.
-
-    declared: the spec has a value although no dot product shows it.
-    """
+    """A property of one unit: the text of its cell, the dot products that show it, and how to read them.
+    declared: the spec has a value although no dot product shows it."""
 
     text: str
     shots: tuple[Shot, ...] = ()
@@ -49,18 +46,18 @@ def literally(ins: Instruction) -> FunctionUnit:
 
 @dataclass
 class Facts:
-    """Measurements of one unit that several properties build on; each is made when it is asked for.
+    """Measurements of one unit that several properties use; each is made when it is first needed.
 
-    asked: what answers, where it is not the model: the instruction on a chip.
+    chip: the unit that answers, if it is not the model: the instruction on a chip.
     """
 
     ins: Instruction
-    asked: Unit | None = None
+    chip: Unit | None = None
     probe: Probe = field(init=False)
     _done: dict[tuple[Any, ...], tuple[Any, tuple[Shot, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.probe = Probe(dense_view(self.asked or literally(self.ins)))
+        self.probe = Probe(dense_view(self.chip or literally(self.ins)))
 
     @property
     def operation(self) -> Operation:
@@ -113,7 +110,7 @@ class Facts:
     @cached_property
     def tree(self) -> Node | None:
         """The tree of the sum, found as that of a black box; of several scale blocks, that of their sums."""
-        return tree_of_unit(self.asked or self.ins, self.probe.slots if self.probe.scaled_apart else None)
+        return tree_of_unit(self.chip or self.ins, self.probe.slots if self.probe.scaled_apart else None)
 
     def measured(self, find: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
         """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs
@@ -130,7 +127,8 @@ _facts: dict[tuple[object, ...], Facts] = {}
 
 
 def facts(ins: Instruction) -> Facts:
-    """Returns the measurements of an instruction; those of the same program and formats are shared."""
+    """Returns the measurements of an instruction; instructions with the same program and formats share
+    them."""
     parameters = str([operation.parameters for operation in ins.program.operations])
     key = (arithmetic(ins), parameters, tuple(ins.formats.items()), ins.scale_block)
     if key not in _facts:

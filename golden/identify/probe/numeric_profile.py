@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from golden.catalog.lookup import instruction
 from golden.errors import OperandError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float, to_float
 from golden.paths import spec_folder
 from golden.unit import Unit
@@ -43,7 +43,9 @@ OPERATIONS = ("multiplication", "inner_product", "accumulation", "accumulation_f
 """The paper's three, and an accumulation whose C keeps its f32 value under both initialisations."""
 INITS = ("low", "f32")
 CHAIN_LENGTH = 20
+"""Products of a chain by default."""
 _M, _N, _K = 16, 8, 8
+"""Shape of the products of a chain."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Probes: dot products chosen so that the result tells one property of a unit, whatever the spec says of it.
+"""Probes: dot products whose result reveals one property of a unit, whatever its spec says.
 
 A probe knows the formats of a unit and its K, nothing else: it would find the same in a chip. The method is
-the one of the MMA-Sim paper (section III): large terms that cancel beside a small one (accumulation
-precision, order), totals between two results (rounding), the edges of the formats (special values).
-`golden/identify/probe/properties.py` holds what the probes find against the spec.
+that of the MMA-Sim paper (section III): large terms that cancel, with a small one (accumulation precision,
+order), totals between two results (rounding), the edges of the formats (special values).
+`golden/identify/probe/properties.py` compares the findings with the spec.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from golden.unit import Unit, signature_of
 
 Value = Fraction | int
 _REACH = 40
-"""Exponent of the large terms, where the formats allow it."""
+"""Exponent of the large terms, if the formats allow it."""
 _DEEP = 64
-"""How far below a large term the search for its last kept bit goes."""
+"""Binades below a large term in which its last kept bit is searched."""
 
 
 class Unreachable(OperandError):
@@ -45,8 +45,8 @@ class Shot:
 
 
 class Probe:
-    """A unit under probe: dense; of a sparse one only probes of the first product work. `shots` holds what
-    was fired last."""
+    """A unit under probe: dense; for a sparse one only probes of the first product work. `shots` holds the
+    last shots."""
 
     def __init__(self, unit: Unit) -> None:
         self.unit, self.shots = unit, list[Shot]()
@@ -126,8 +126,7 @@ class Probe:
         }
 
     def _set_scales(self, operands: Operands, products: Mapping[int, Value]) -> Any:
-        """Gives every scale block the exponent of its largest product, or as much less as its least one
-        needs."""
+        """Gives every scale block the exponent of its largest product, less if its least one needs that."""
         if self.scale_block is None:
             return lambda k: Fraction(1)
         block, chosen = self.scale_block, {}
@@ -265,19 +264,19 @@ def kept_bits(probe: Probe, places: Sequence[int] | None = None) -> int | None:
         for sign in (1, -1):
             y = sign * Fraction(2) ** (x - j)
             what = f"X = 2^{x}: X {'+' if sign > 0 else '-'} X*2^-{j} - X"
-            if probe.value(_beside(probe, what, (small, plus, minus), y, Fraction(2) ** x)) != y:
+            if probe.value(_next_to(probe, what, (small, plus, minus), y, Fraction(2) ** x)) != y:
                 return j - 1
     return None
 
 
-def _beside(probe: Probe, what: str, places: Sequence[int], small: Fraction, large: Fraction) -> Shot:
-    """A small term beside a large one that another cancels, at these places (k, or -1 for c)."""
+def _next_to(probe: Probe, what: str, places: Sequence[int], small: Fraction, large: Fraction) -> Shot:
+    """A small term with a large one that another cancels, at these places (k, or -1 for c)."""
     terms = dict(zip(places, (small, large, -large), strict=True))
     return probe.fire(what, terms, terms.pop(-1, Fraction(0)))
 
 
 def result_bits(probe: Probe) -> int:
-    """Fraction bits of a result: those of 2 - 2^-23 (the largest significand of c) that are left."""
+    """Fraction bits of a result: how many of those of 2 - 2^-23 (the largest significand of c) remain."""
     c = probe.formats["c"]
     shot = probe.fire("c with all fraction bits set", {}, 2 - Fraction(1, 1 << c.fraction_bits))
     value = probe.value(shot) or Fraction(2)
@@ -380,8 +379,8 @@ def mode(rounded: Callable[[int, int], int | None]) -> str:
 
 
 def cut_mode(probe: Probe, bits: int, places: Sequence[int]) -> str:
-    """How a term is rounded at the last of the `bits` that are kept below a large one, by Tables I and II:
-    two last places and some quarters beside X - X; X is 1.5 times a power of two, so that its sum with the
+    """The rounding of a term at the last of the `bits` that are kept below a large one, by Tables I and II:
+    two last places and some quarters, added to X - X. X is 1.5 times a power of two, so that its sum with the
     term has its exponent.
 
     Args:
@@ -392,7 +391,7 @@ def cut_mode(probe: Probe, bits: int, places: Sequence[int]) -> str:
     def rounded(quarters: int, sign: int) -> int | None:
         small = sign * (2 + Fraction(quarters, 4)) * last
         what = f"X = 1.5 * 2^{probe.top}: X {'-' if sign < 0 else '+'} {2 + Fraction(quarters, 4)}u - X"
-        value = probe.value(_beside(probe, what, places, small, large))
+        value = probe.value(_next_to(probe, what, places, small, large))
         steps = None if value is None else value / last - 2 * sign
         return None if steps is None or steps.denominator != 1 else int(steps)
 
@@ -400,8 +399,8 @@ def cut_mode(probe: Probe, bits: int, places: Sequence[int]) -> str:
 
 
 def cut(probe: Probe, bits: int, places: tuple[int, int]) -> str:
-    """How bits below the kept ones are rounded in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD).
-    Place -1 is c."""
+    """The rounding of bits below the kept ones in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD). Place
+    -1 is c."""
     large = Fraction(2) ** probe.top
     terms = {places[0]: large, places[1]: -large / 2 ** (bits + 1)}
     c = terms.pop(-1, Fraction(0))

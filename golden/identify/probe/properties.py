@@ -1,8 +1,8 @@
-"""The properties that the comparison shows, and the check that what is measured is what the spec says.
+"""The properties of the comparison pages, and the check of measurements against the spec.
 
 `measure` runs the probes of one unit; what they find must be what the program's parameters say, or the page
-cannot be built. The two come to the number by different ways: the probe from results, `declared` from the
-YAML's parameters.
+cannot be built. The two get the value in different ways: the probe from results, `declared` from the YAML's
+parameters.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from golden.errors import DocsError
 from golden.identify.probe import captured_witness, sum_properties, value_properties
 from golden.identify.probe.facts import Facts, Finding, facts, gives_floats
 from golden.identify.probe.probes import Unreachable
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 
 class ProbeError(DocsError):
-    """A probe found something else than the spec says."""
+    """A probe found something other than the spec."""
 
 
 def _nothing_unseen(ins: Instruction) -> str:
@@ -34,14 +34,14 @@ def _nothing_assumed(ins: Instruction, finding: Finding) -> bool:
 class Property:
     """One row of the comparison.
 
-    find: measures; returns None where the property means nothing for the unit. declared: what the spec says,
-    in the words of the cell; None where it says nothing that a probe could be held against. against: names of
-    golden/identify/diagnose/mutations (a regular expression) of the units that have the property otherwise;
-    captured results are searched for what refutes them.
-    unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed:
-    whether no source says what the model does, so that the value stands for any. fault: the parameter of a
-    campaign's planted fault that changes the property. of_sum: its probe reads only the sums that PROBED
-    names.
+    find: measures; returns None if the property has no meaning for the unit. declared: the value in the spec,
+    in the words of the cell; None if the spec says nothing that a probe can check. against: names of
+    golden/identify/diagnose/mutations (a regular expression) of the units with another value of the property;
+    captured results are searched for refutations of them.
+    unseen: variations that no recorded operands can reveal; empty if there are none. assumed: whether the
+        model's
+    value has no source, so that it stands for any. fault: the parameter of a campaign's planted fault that
+    changes the property. of_sum: its probe reads only the sums that PROBED names.
     """
 
     slug: str
@@ -62,7 +62,7 @@ class Property:
 
 
 PROBED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda", "gps", "exact_dot_add", "sfma", "ieee_fma_dot")
-"""The algorithms whose sums the probes of order, bits kept and rounding tell right."""
+"""The algorithms whose sums the probes of order, kept bits and rounding measure correctly."""
 _OTHER_SUM = Finding(
     "see its steps",
     (),
@@ -77,7 +77,7 @@ _UNREACHED = Finding("not observable", (), "The operands have no numbers that wo
 
 
 def measure(chosen: Property, ins: Instruction) -> Finding | None:
-    """Measures a property of the model of an instruction and holds it against the spec.
+    """Measures a property of the model of an instruction and compares it with the spec.
 
     Raises:
         ProbeError: the probe found something else; the message names instruction, property and both.
@@ -92,8 +92,8 @@ def measure(chosen: Property, ins: Instruction) -> Finding | None:
 
 
 def measured(chosen: Property, known: Facts) -> tuple[Finding | None, str | None]:
-    """What the probe of a property finds, None where it means nothing for the unit; and what the spec says,
-    None where it says nothing that the probe could be held against."""
+    """The finding of a property's probe, None if it has no meaning for the unit; and the value in the spec,
+    None if it says nothing that the probe can check."""
     ins = known.ins
     if chosen.of_sum and gives_floats(known) and ins.stored_k == 1:
         return _ONE_PRODUCT, None
@@ -107,15 +107,15 @@ def measured(chosen: Property, known: Facts) -> tuple[Finding | None, str | None
 
 
 def _summed_plainly(known: Facts) -> bool:
-    """Whether the probes of sums say what they see: of dense units, every group with a scale of its own."""
+    """Whether the probes of sums are valid: for dense units, every group with a scale of its own."""
     grouped = known.parameters.get("group") if known.algorithm == "gdfs" else None
     own = grouped is None or grouped == known.ins.scale_block
     return known.algorithm in PROBED and known.ins.pattern is None and own
 
 
 def _of_one_rule(ins: Instruction) -> bool:
-    """Whether all operations compute alike, from a c as wide as the result: what the first says is then true
-    of the unit. Not of those that convert c, or that add sums of their own in the end."""
+    """Whether all operations compute alike, from a c as wide as the result: then what the first says holds
+    for the unit. False if some convert c, or add sums of their own at the end."""
     first, *others = ins.program.operations
     formats = ins.formats
     return formats["c"] == formats["d"] and all(one.algorithm == first.algorithm for one in others)
@@ -289,7 +289,7 @@ PROPERTIES = (
     Property(
         "scale-rules",
         "Block scales",
-        "What special scales do: the NaN beside data that are all zero, code 0, code 1, and bit 7 of ue4m3.",
+        "What special scales do: the NaN with data that are all zero, code 0, code 1, and bit 7 of ue4m3.",
         value_properties.find_scales,
         value_properties.declared_scales,
     ),

@@ -1,6 +1,7 @@
 """Probes of special values: zeros, NaNs, infinities, overflow, subnormal numbers, ignored bits and scales.
 
-As in `golden/identify/probe/probes.py` a probe knows formats and K alone, and says what it saw in words.
+As in `golden/identify/probe/probes.py` a probe knows only formats and K, and describes its observation in
+words.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code
 from golden.number.formats import Format, Kind
 
 _PAYLOAD = 0x5
-"""Low bits of the NaN that shows whether payloads are handed on."""
+"""Low bits of the NaN that shows whether payloads are passed on."""
 
 
 def shown(probe: Probe, shot: Shot) -> str:
@@ -77,7 +78,7 @@ def generated_nans(probe: Probe) -> dict[str, str]:
 
 
 def payload_kept(probe: Probe) -> bool:
-    """Whether the low bits of a NaN in c, quiet or signalling, stand in the result."""
+    """Whether the low bits of a NaN in c, quiet or signalling, appear in the result."""
     c = probe.formats["c"]
     kept = []
     for kind, code in (("quiet", c.nan or 0), ("signalling", c.infinity or 0)):
@@ -106,6 +107,25 @@ def overflow(probe: Probe) -> str:
     )
 
 
+EDGES = tuple(f"{sign}(2 - u + {share} u)" for sign in ("", "-") for share in ("0.75", "0.5", "0.25"))
+"""The six edges, each times 2^E: u is the last place of 1, E the largest exponent of the result's format."""
+
+
+def overflow_edges(probe: Probe) -> dict[str, int]:
+    """The result's code at each of EDGES: c is the largest number of its sign, one product the rest.
+
+    Raises:
+        Unreachable: no product has that value.
+    """
+    c, found = probe.formats["c"], {}
+    place = Fraction(2) ** (probe.d.max_exponent - probe.d.fraction_bits)
+    largest = c.decode(c.largest).value
+    for edge, (sign, quarters) in zip(EDGES, ((s, q) for s in (1, -1) for q in (3, 2, 1)), strict=True):
+        terms = {probe.slots[0]: sign * quarters * place / 4}
+        found[edge] = probe.fire(f"{edge} * 2^{probe.d.max_exponent}", terms, sign * largest).code
+    return found
+
+
 def inner_overflow(probe: Probe) -> dict[str, str]:
     """What happens to products and sums past the largest exponent of d that cancel in the same step.
 
@@ -129,8 +149,8 @@ def inner_overflow(probe: Probe) -> dict[str, str]:
 
 
 def subnormals(probe: Probe, bits: int) -> dict[str, str]:
-    """Whether subnormal a, c and results count: "kept" or what they become; those that cannot be made are
-    left out.
+    """Whether subnormal a, c and results count: "kept", or what they become; subnormals that cannot be
+    produced are left out.
 
     Args:
         bits: fraction bits of results.
@@ -206,8 +226,8 @@ def _sum(probe: Probe, what: str, products: dict[int, tuple[int, int]], c: int) 
 
 
 def integer_overflow(probe: Probe) -> str:
-    """What a sum of one more than the largest number becomes, and one less than the least where products
-    can be negative."""
+    """The sum of one more than the largest number and, if products can be negative, of one less than the
+    least."""
     pairs, top = _pairs(probe), 1 << (probe.d.bits - 1)
     probe.shots = []
     found = [_sum(probe, "c = the largest number, one product 1", {0: pairs[1]}, top - 1)]
@@ -249,7 +269,7 @@ def integer_cancelling(probe: Probe) -> bool | None:
 
 
 def ignored_bits(probe: Probe) -> dict[str, str]:
-    """What the ignored low bits of a (tf32) do: beside 1, and in a NaN."""
+    """The effect of the ignored low bits of a (tf32): added to 1, and in a NaN."""
     a, b = probe.formats["a"], probe.formats["b"]
     found = {}
     low = (1 << a.ignored_low) - 1
@@ -266,7 +286,7 @@ def scale_codes(fmt: Format) -> list[int]:
 
 
 def scales(probe: Probe) -> dict[str, str]:
-    """What special scales do: the NaN beside data that are all zero, then 1 x 1 with `scale_codes`."""
+    """The effect of special scales: the NaN with data that are all zero, then 1 x 1 with `scale_codes`."""
     fmt = probe.formats["scale_a"]
     operands = probe.zeros()
     operands["scale_a"][0] = fmt.nan or 0

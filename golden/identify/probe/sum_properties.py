@@ -9,8 +9,8 @@ from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import probes
 from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Probe, Shot, Unreachable
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node, predicted
+from golden.model.instruction import Instruction
 from golden.program.steps import Align, Normalize
 
 _FUSED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda")
@@ -94,7 +94,7 @@ _ORDERS = {
 
 def find_order(known: Facts) -> Finding | None:
     """Measures the order of accumulation: the tree that the masks of the dissection show
-    (golden/identify/blackbox/sum_order.py), as one of the orders that have a name."""
+    (golden/identify/blackbox/sum_order.py), as one of the named orders."""
     if not gives_floats(known):
         return None
     steps = known.slices[0]
@@ -111,11 +111,11 @@ def find_order(known: Facts) -> Finding | None:
     try:
         _, shown = known.measured(sum_order.masks, ((C, slots[0]), slots[:2], (slots[0], slots[-1])))
         reading = (
-            "How many of the small terms are left tells which were added after X and -X had cancelled; all "
-            f"{(len(slots) + 1) * len(slots)} pairs of places were asked, three stand here."
+            "The number of small terms left shows which were added after X and -X had cancelled; all "
+            f"{(len(slots) + 1) * len(slots)} pairs of places were tried, three are shown here."
         )
     except Unreachable:
-        shown, reading = (), "No term can be lost: even the least product is kept beside the largest."
+        shown, reading = (), "No term can be lost: even the least product is kept next to the largest."
     reading += (
         " The last try: small products that are lost one by one, but not together, show whether they are "
         "summed before they meet c."
@@ -124,7 +124,7 @@ def find_order(known: Facts) -> Finding | None:
 
 
 def _named_orders(tree: Node | None, steps: list[tuple[int, ...]], kept: int | None) -> list[str]:
-    """The names of the orders that have this tree; where nothing is cut and one sum is all, it is exact."""
+    """The names of the orders with this tree; if nothing is cut and there is only one sum, it is exact."""
     if tree is None:
         return ["exact"] if kept is None and len(steps) == 1 else []
     places = {place: index for index, place in enumerate(one for one in tree.terms if one != C)}
@@ -137,7 +137,7 @@ def _named_orders(tree: Node | None, steps: list[tuple[int, ...]], kept: int | N
 
 
 def _terms_text(known: Facts, slots: int) -> str:
-    """What one step adds: "8 products", or the groups of a block-scaled unit, which are exact sums."""
+    """The terms of one step: "8 products", or the groups of a block-scaled unit, which are exact sums."""
     return f"{slots} exact group sums" if known.probe.scaled_apart else f"{slots} products"
 
 

@@ -12,7 +12,7 @@ from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import special_probes
 from golden.identify.probe.facts import Facts, Finding, gives_floats
 from golden.identify.probe.probes import Unreachable
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.steps import Additions, Flush, Fma, Multiply, Round, SpecialValues, Sum, overflow_of
 
@@ -73,8 +73,8 @@ def declared_zero(known: Facts) -> str | None:
 
 
 def assumed_zero(ins: Instruction, finding: Finding) -> bool:
-    """Whether the chip's file says that nobody recorded the sign of the zeros of its own sums (those of
-    IEEE have one)."""
+    """Whether the chip's file says that the sign of zeros was not recorded for its own sums (IEEE sums have a
+    known sign)."""
     notes = " ".join(architectures.get_architecture(ins.architecture).notes)
     return "sign of a zero result" in notes and "not recorded" in notes and "all -0" not in finding.text
 
@@ -144,7 +144,7 @@ def find_overflow(known: Facts) -> Finding | None:
         return Finding(
             "not observable",
             (),
-            f"Products reach 2^{known.probe.highest} only: too little beside the largest number.",
+            f"Products reach 2^{known.probe.highest} only: too little next to the largest number.",
         )
     return Finding(found, shots, "The largest number and one place more.")
 
@@ -297,7 +297,7 @@ def counts_bits(known: Facts) -> bool:
 
 
 def saturates(known: Facts) -> bool:
-    """Whether sums stop at the ends of the range; those that wrap come out the same in any order."""
+    """Whether sums stop at the ends of the range; sums that wrap are the same in any order."""
     return not gives_floats(known) and bool(known.measured(special_probes.integer_overflow)[0] == "saturates")
 
 

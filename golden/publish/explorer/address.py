@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.unit import name_of
 
 INDEX = "explorer/index.html"

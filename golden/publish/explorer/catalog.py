@@ -15,9 +15,9 @@ from golden.catalog.lookup import instructions
 from golden.catalog.resolver import resolver
 from golden.catalog.type_words import types_of
 from golden.explain.program_file import program_file
-from golden.instruction import Instruction
 from golden.model import registers
 from golden.model.engine import SPARSITY
+from golden.model.instruction import Instruction
 from golden.model.program_data import struct_layouts
 from golden.program.keys import REGISTER, STATUS
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from golden.explain.specification import index_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.program import Operation
 from golden.publish.pictures import svg
 from golden.publish.pictures.datapath import title_of

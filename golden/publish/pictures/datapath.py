@@ -7,7 +7,7 @@ from typing import assert_never
 
 from golden.errors import UnknownNameError
 from golden.explain.specification import index_text
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import get_algorithm
 from golden.program.program import Operation

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.catalog.architectures import get_architecture
-from golden.errors import OperandError
-from golden.explain.numbers import counted
-from golden.instruction import Instruction
+from golden.errors import OperandError, counted
+from golden.model.instruction import Instruction
 from golden.publish.pictures import svg
 from golden.publish.pictures.places import Grid
 from golden.registers.layouts import Layout

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from golden.errors import UnknownNameError, nearest
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.publish.pictures import fragment_lanes, svg
 from golden.publish.pictures.fragment_words import (
     Words,

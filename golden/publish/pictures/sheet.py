@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.program import Operation
 from golden.program.widths import Node
 from golden.publish.pictures import svg

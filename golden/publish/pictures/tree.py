@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.program import NO_SEED, Operation
 from golden.program.steps import (
     Additions,

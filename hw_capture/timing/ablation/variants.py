@@ -9,7 +9,7 @@ from pathlib import Path
 
 from golden.catalog.lookup import instruction
 from golden.errors import UnknownNameError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.kernels import kernels
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"

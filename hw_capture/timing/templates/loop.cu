@@ -19,6 +19,7 @@ extern "C" __global__ void {{ name }}(const u32 *data, u64 *clocks, u32 *sink, u
                 for (int i = 0; i < {{ ilp }}; i++) {
 {{ step }}
                 }
+{{ each }}
             }
 {{ after }}
         }

@@ -10,7 +10,7 @@ import golden
 from golden import stimuli
 from golden.catalog import architectures
 from golden.errors import UnknownNameError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.algorithms import algorithms, get_algorithm
 from golden.program.steps import Additions, Align
 

@@ -17,7 +17,7 @@ from random_units import accepted
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 Keys = dict[str, Any]
 

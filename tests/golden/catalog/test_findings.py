@@ -9,7 +9,7 @@ import golden
 from golden import from_float, to_float
 from golden.catalog.architectures import get_architecture
 from golden.catalog.unit_files import build_instruction
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.yamlfile import parse
 
 MMA = "mma.sync.aligned."

@@ -18,9 +18,9 @@ from random_units import accepted
 from golden.catalog import json_schema
 from golden.catalog.unit_text import unit_text
 from golden.errors import MmagoldError
-from golden.instruction import Instruction
 from golden.kernels.options import KEYS
 from golden.kernels.plan_files import load_plan as load_accumulation
+from golden.model.instruction import Instruction
 from golden.publish import schema
 from rtl_tb.regress import schema as rtl_schema
 from rtl_tb.regress.plan import load_plan

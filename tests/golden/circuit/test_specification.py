@@ -16,7 +16,7 @@ from golden import stimuli, yamlfile
 from golden.catalog import unit_files
 from golden.circuit.specification import HELD, circuit_of
 from golden.circuit.words import CircuitError, Words, evaluate
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import spec_folder
 
 NAMES = (

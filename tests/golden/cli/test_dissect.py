@@ -57,10 +57,10 @@ def test_a_box_with_two_answers_is_reported(tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     words = (f"python:{BOXES / 'ieee.py'}:crowded", *FORMATS, "--report", report, "--json")
     done = CliRunner().invoke(app, ["dissect", *map(str, words)])
-    assert done.exit_code == 2 and "depends on how many are asked at once" in done.stderr
+    assert done.exit_code == 2 and "depends on the number of queries in the batch" in done.stderr
     told = json.loads(done.stdout)["changed"]
     assert told["first"] != told["again"] and len(told["operands"]["a"]) == 4
-    assert "depends on how many are asked at once" in report.read_text("utf-8")
+    assert "depends on the number of queries in the batch" in report.read_text("utf-8")
 
 
 def test_wrong_calls_end_with_status_2_and_one_line() -> None:

@@ -23,7 +23,7 @@ from golden.cover.aiming import aim
 from golden.cover.coverage import Coverage, load, merged, save, until_covered
 from golden.cover.page import page
 from golden.errors import FileFormatError, OperandError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 from golden.paths import spec_folder
 from golden.program.steps import Align

@@ -15,7 +15,7 @@ from golden.cover.coverage import Coverage, load, merged, save, until_covered
 from golden.cover.page import page
 from golden.cover.points.classes import classify
 from golden.errors import OperandError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.registers import decode
 from golden.program.flags import flags_text
 from golden.vectors.vectorset import default_set

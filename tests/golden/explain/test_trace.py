@@ -13,7 +13,7 @@ import golden
 from golden.explain import specification
 from golden.explain.special_values import special_values
 from golden.explain.trace import shortened_bits
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.words import step_text
 from golden.vectors import signals
 

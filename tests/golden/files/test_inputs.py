@@ -339,7 +339,7 @@ def test_mutated_vectors_and_manifests(form: str, tmp_path: Path) -> None:
     """No edit of either file is believed, unless it changes nothing."""
     path = tmp_path / "v.x"
     files.write_stream(path, golden.instruction("hopper", "HMMA.16816.F32"), 8, form=form)
-    for file in (path, manifest.beside(path)):
+    for file in (path, manifest.path_for(path)):
         good = file.read_bytes()
         rng = random.Random(2)
         for _ in range(ROUNDS):

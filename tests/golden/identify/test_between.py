@@ -62,7 +62,7 @@ def test_where_an_end_is_told_the_next_one_is_looked_at() -> None:
 def test_rivals_between_others_are_not_run_on_all_operands(monkeypatch: pytest.MonkeyPatch) -> None:
     rivals = [("align of products and c: window", own(window=(("c", n),))) for n in range(40, 60)]
     run: list[Candidate] = []
-    monkeypatch.setattr(discriminate._Pool, "tells", lambda pool, rival, rng: bool(run.append(rival)))
+    monkeypatch.setattr(discriminate._Pool, "distinguishes", lambda pool, rival, rng: bool(run.append(rival)))
     discriminate.questions(own(), rivals, 2, lambda *numbers: np.random.default_rng(numbers), 1e99)
     assert len({id(one) for one in run}) == 2
 

@@ -60,7 +60,7 @@ def test_it_goes_on_with_what_it_knew(ended: tuple[Path, Any], monkeypatch: pyte
 @pytest.mark.parametrize(
     ("function", "k", "name", "error", "said"),
     [
-        (other, 2, "box", OperandError, "of 512 of its questions, asked again, had another answer"),
+        (other, 2, "box", OperandError, "of 512 of its questions, repeated, had another answer"),
         (wrapping, 3, "box", FileFormatError, "is a dissection of box as it was then"),
         (wrapping, 2, "another", FileFormatError, "not of another as it is"),
     ],

@@ -23,11 +23,11 @@ def takes(**formats: str) -> FunctionUnit:
 
 def test_rounds_of_codes_not_asked_reach_all_numbers() -> None:
     asked, rng = Coverage(takes()), np.random.default_rng(0)
-    assert asked.unasked() == 63_488
+    assert asked.unused() == 63_488
     lefts = []
     for _ in range(4):
         asked.add(asked.questions(40_000, rng))
-        lefts.append(asked.unasked())
+        lefts.append(asked.unused())
     assert lefts[0] < 40_000 and lefts[-1] < 8_000
     table = asked.seen["a"][0]
     table[:] = True
@@ -58,7 +58,7 @@ def test_what_was_asked_is_told() -> None:
     operands["b"][:, :] = np.arange(300)[:, None] % 256
     asked.add(operands)
     (said,) = asked.said()
-    assert "of the 65,536 codes of a 300 were asked of an element, 1 of a[0], the fewest" in said
+    assert "of the 65,536 codes of a 300 were used in an element, 1 of a[0], the fewest" in said
     assert asked.open == {"a"} and Coverage(takes(a="f32")).questions(9, np.random.default_rng(0))
 
 

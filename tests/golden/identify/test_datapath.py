@@ -24,7 +24,7 @@ from golden.identify.diagnose.datapath.signals import CodeSignals
 from golden.identify.diagnose.mutations import Mutation, of_signals
 from golden.identify.diagnose.mutations.mutation import signal
 from golden.identify.diagnosis import diagnose
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
 from golden.program.steps import SpecialValues

@@ -25,7 +25,7 @@ from golden.identify import diagnosis
 from golden.identify.diagnose import policy, ranking
 from golden.identify.diagnose.conditions import known
 from golden.identify.diagnose.mutations import of_ports, of_program, of_signals
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"

@@ -12,7 +12,7 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import candidates, few_terms, fitting, moves, structure
+from golden.identify.blackbox import candidates, fitting, neighbourhood, starting_points, structure
 from golden.identify.blackbox import templates as orders
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
@@ -20,8 +20,8 @@ from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.templates import skeletons
-from golden.instruction import Instruction
 from golden.kernels.sum_tree import C, Node
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, SpecialValues, Sum
 from golden.unit import FunctionUnit, signature_of
@@ -58,9 +58,9 @@ def test_what_did_not_help_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -
     assert first.wrong
     tried: list[Candidate] = []
 
-    def counted(one: Candidate, hints: moves.Hints) -> Iterator[moves.Move]:
+    def counted(one: Candidate, hints: neighbourhood.Hints) -> Iterator[neighbourhood.Move]:
         tried.append(one)
-        return moves.moves(one, hints)
+        return neighbourhood.moves(one, hints)
 
     monkeypatch.setattr(fitting, "moves", counted)
     assert fitting.fit(bank, first, time.monotonic() + 60).wrong == first.wrong
@@ -78,7 +78,7 @@ def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wro
     wrong = fitting.wrong_of(bank, start)
     assert wrong
     tried = fitting.Fit(start, wrong), fitting.sample_of(bank, start, 1)
-    plain = [move for move in moves.joint(start) if move.value == "25, up, nothing else"]
+    plain = [move for move in neighbourhood.joint(start) if move.value == "25, up, nothing else"]
     better = fitting._step(tried[1], tried[0], plain, time.monotonic() + 60)
     assert better is not None and better.wrong == 0
 
@@ -95,7 +95,7 @@ def test_one_product_and_c_show_the_ends_of_every_order() -> None:
         bank.add(kind, operands, true.dot(**operands))
     made = list(skeletons(true.takes, None))
     plain = sorted(fitting.wrong_of(bank, one) for one in made)
-    best = few_terms.starts(bank, bank, made, time.monotonic() + 60)[0].candidate
+    best = starting_points.starts(bank, bank, made, time.monotonic() + 60)[0].candidate
     assert [type(step) for step in best.operations[0].steps] == [Fma]
     assert fitting.wrong_of(bank, best) < plain[0] // 4
 
@@ -105,7 +105,7 @@ def test_ends_are_shown_for_chains_of_operations_too() -> None:
     true = candidate(golden.instruction("ampere", "HMMA.16816.F32"), {Align: {"rounding": "up"}})
     plain = candidate(golden.instruction("ampere", "HMMA.16816.F32"), {Align: {"rounding": "down"}})
     assert len(true.operations) > 1
-    assert any(one.operations == true.operations for one in few_terms.with_ends(plain, true))
+    assert any(one.operations == true.operations for one in starting_points.with_ends(plain, true))
 
 
 def test_a_part_of_the_bank_is_enough_to_tell_that_a_change_is_worse() -> None:
@@ -126,7 +126,7 @@ def test_special_values_are_looked_for_in_any_registers_with_any_word() -> None:
     ins = golden.instruction("rtx_blackwell", name)
     start = candidate(ins, {})
     true = candidate(ins, {SpecialValues: {"of": ("c", "scales"), "nan": 0x7FC00001}})
-    tried = moves.moves(start, moves.Hints((0x7FC00001,), wide=False, faults=False))
+    tried = neighbourhood.moves(start, neighbourhood.Hints((0x7FC00001,), wide=False, faults=False))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -134,7 +134,9 @@ def test_fewer_bits_of_a_result_are_tried_with_every_rounding() -> None:
     ins = golden.instruction("ada", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
     true = candidate(ins, {})
     start = candidate(ins, {Round: {"result_fraction_bits": None, "rounding": "nearest_even"}})
-    assert any((new := move.apply(start)) is not None and new.key == true.key for move in moves.joint(start))
+    assert any(
+        (new := move.apply(start)) is not None and new.key == true.key for move in neighbourhood.joint(start)
+    )
 
 
 @pytest.mark.long
@@ -180,7 +182,7 @@ def test_the_last_of_several_results_can_be_the_only_one_with_fewer_bits() -> No
     start = candidate(ins, {})
     bank = of_numbers(start, lambda **given: kept(ins.dot(**given), 6))
     for one in (start, candidate(ins, {Round: {"result_fraction_bits": 6}})):
-        before, tried = fitting.wrong_of(bank, one), (move.apply(one) for move in moves.joint(one))
+        before, tried = fitting.wrong_of(bank, one), (move.apply(one) for move in neighbourhood.joint(one))
         least = min(fitting.wrong_of(bank, new) for new in tried if new is not None)
         assert before > 20 * least, (before, least)
 
@@ -199,7 +201,7 @@ def test_integers_that_a_unit_gives_for_infinite_products_are_words_to_try() -> 
     bank = bank_of(true, 20)
     assert bank.wrong(start.program).any()
     found = fitting.fit(bank, fitting.Fit(start, fitting.wrong_of(bank, start)), time.monotonic() + 60)
-    assert found.wrong == 0 and found.told == ["round of total: nan = 18"]
+    assert found.wrong == 0 and found.changes == ["round of total: nan = 18"]
 
 
 def test_the_forms_of_a_level_are_made_once_for_all_chains(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,9 +223,9 @@ def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -
     """Verdicts do not depend on what was checked before, and steps behind a rounding are checked for one."""
     ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
     own = candidate(ins, {})
-    some = list(moves.moves(own, moves.Hints(wide=False)))[::4]
+    some = list(neighbourhood.moves(own, neighbourhood.Hints(wide=False)))[::4]
 
-    def verdicts(tried: list[moves.Move]) -> dict[str, bool]:
+    def verdicts(tried: list[neighbourhood.Move]) -> dict[str, bool]:
         candidates._begun.cache_clear()
         candidates._root.cache_clear()
         return {move.text: move.apply(own) is None for move in tried}
@@ -260,11 +262,13 @@ def test_a_wider_register_in_the_place_of_what_is_spared_is_found_to_be_that() -
         o.with_steps([wide if s == last else s for s in o.steps]) for o in ins.program.operations
     )
     assert start is not None
-    found = (move.apply(start) for move in moves.joint(start))
+    found = (move.apply(start) for move in neighbourhood.joint(start))
     assert own.key in {one.key for one in found if one is not None}
-    even = next(iter(moves.resets(start))).apply(start)
+    even = next(iter(neighbourhood.resets(start))).apply(start)
     assert even is not None and own.key in {
-        one.key for move in moves.moves(even, moves.Hints()) if (one := move.apply(even)) is not None
+        one.key
+        for move in neighbourhood.moves(even, neighbourhood.Hints())
+        if (one := move.apply(even)) is not None
     }
 
 
@@ -289,9 +293,11 @@ def test_a_width_that_is_a_bit_too_small_to_begin_with_puts_no_sum_behind_others
 def test_the_point_and_the_width_of_a_register_are_one_change() -> None:
     ins = golden.instruction("turing", "HMMA.1688.F32")
     true, start = candidate(ins, {Sum: {"exponent": 0, "width": 9}}), candidate(ins, {})
-    found = [move.text for move in moves._held(start) if (one := move.apply(start)) and one.key == true.key]
+    found = [
+        move.text for move in neighbourhood._held(start) if (one := move.apply(start)) and one.key == true.key
+    ]
     assert found == ["sum of products and c: width = 9 above 2^0, wrap"]
-    made = [move.apply(start) for move in moves.joint(start)]
+    made = [move.apply(start) for move in neighbourhood.joint(start)]
     assert true.key in {one.key for one in made if one is not None}
 
 
@@ -353,7 +359,7 @@ def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() 
     rounded, own = 0x7FC00001, 0xFFC00000
     true = candidate(ins, {SpecialValues: {"of": ("c",), "nan": own}, Round: {"nan": rounded}})
     start = candidate(ins, {SpecialValues: {"of": ("products", "c"), "nan": rounded}})
-    tried = moves.moves(start, moves.Hints((rounded, own)))
+    tried = neighbourhood.moves(start, neighbourhood.Hints((rounded, own)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -374,7 +380,7 @@ def test_fewer_registers_are_tried_in_the_place_of_what_stood_in_for_them(
     own: dict[str, Any] = {"nan": 0x7FC00000, "nans": ()}
     wanted = candidate(ins, {SpecialValues: own | true, Round: {"nan": 0xFFC00000}})
     start = candidate(ins, {SpecialValues: own | found})
-    tried = moves.moves(start, moves.Hints((0xFFC00000, 0x7FC00001)))
+    tried = neighbourhood.moves(start, neighbourhood.Hints((0xFFC00000, 0x7FC00001)))
     assert any((new := move.apply(start)) is not None and new.key == wanted.key for move in tried)
 
 
@@ -391,7 +397,7 @@ def test_special_values_of_earlier_results_alone_are_looked_for() -> None:
         return made
 
     start, true = of(opposite_infinities="last"), of(of=("addends",))
-    tried = moves.moves(start, moves.Hints())
+    tried = neighbourhood.moves(start, neighbourhood.Hints())
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -403,7 +409,7 @@ def test_sums_of_groups_that_are_cut_down_are_a_start() -> None:
     bank = bank_of(true, 20)
     by_magnitude, down = (
         fitting.wrong_of(bank, by_name[f"groups (interleaved 2) aligned, {sums}, then c"])
-        for sums in ("aligned", "those down")
+        for sums in ("aligned", "groups down")
     )
     assert 0 < down < by_magnitude
 
@@ -412,7 +418,7 @@ def c_alone(one: Candidate) -> Bank:
     """Questions with c alone and with one product, and the unit's answers."""
     bank = Bank(one.takes)
     for kind, operands in simple(one.takes, 20, np.random.default_rng(0)):
-        if kind in few_terms.KINDS:
+        if kind in starting_points.KINDS:
             bank.add(kind, operands, one.dot(**operands))
     return bank
 
@@ -435,7 +441,7 @@ def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
 
     own, shown = 0x7FC00000, 0x7FFFFFFF
     start, true = made(own, nan=shown), made(shown, nan=shown, first_nan=True)
-    tried = moves.moves(start, moves.Hints((shown,)))
+    tried = neighbourhood.moves(start, neighbourhood.Hints((shown,)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -513,7 +519,7 @@ def test_a_near_start_goes_on_before_others_are_looked_for(
         return start
 
     monkeypatch.setattr(fitting, "rank", lambda *given: [fitting.Fit(one, wrong)])
-    monkeypatch.setattr(_Search, "_ask_beside", lambda *given: None)
+    monkeypatch.setattr(_Search, "_query_near", lambda *given: None)
     monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
     monkeypatch.setattr(fitting, "fit", fit)
     search._begun(search.bank, [one], None)
@@ -593,7 +599,10 @@ def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
     start = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": False}})
     wanted = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": True}})
     assert start.operations != wanted.operations
-    made = [move.apply(start) for move in moves._same_words(start, moves.Hints(words=(0x7FC00001,)))]
+    made = [
+        move.apply(start)
+        for move in neighbourhood._same_words(start, neighbourhood.Hints(words=(0x7FC00001,)))
+    ]
     assert wanted.operations in [one.operations for one in made if one is not None]
 
 
@@ -605,13 +614,13 @@ def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> No
     bank = bank_of(true, 60)
     plain = true.with_operations(replace(o, operand_format=None) for o in true.operations)
     assert plain is not None
-    every = {move.text: move for move in moves.moves(plain, moves.Hints())}
+    every = {move.text: move for move in neighbourhood.moves(plain, neighbourhood.Hints())}
     more = [every["multiply of a and b: normalize = True"], every["a and b: format = f16"]]
     first = fitting.Fit(plain, fitting.wrong_of(bank, plain), ["another = change"])
-    found = fitting._beside(fitting.sample_of(bank, plain, 1), first, more, time.monotonic() + 60)
+    found = fitting._with_others(fitting.sample_of(bank, plain, 1), first, more, time.monotonic() + 60)
     normalized = more[0].apply(plain)
     assert normalized is not None and 0 < fitting.wrong_of(bank, normalized) < first.wrong  # it helps, too
-    assert not found.wrong and found.told[1:] == [more[1].text]
+    assert not found.wrong and found.changes[1:] == [more[1].text]
 
 
 def test_a_fit_of_a_rival_ends_where_a_change_explains_less_than_half(
@@ -622,7 +631,7 @@ def test_a_fit_of_a_rival_ends_where_a_change_explains_less_than_half(
     left = iter((100, 40, 30, 0))
 
     def stepped(sample: Any, best: fitting.Fit, *_: Any) -> fitting.Fit:
-        return fitting.Fit(best.candidate, next(left), [*best.told, "a change"])
+        return fitting.Fit(best.candidate, next(left), [*best.changes, "a change"])
 
     monkeypatch.setattr(fitting, "_step", stepped)
     assert fitting.fit_near(bank, fitting.Fit(start, 300), time.monotonic() + 60).wrong == 30

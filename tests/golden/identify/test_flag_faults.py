@@ -15,7 +15,7 @@ from golden.identify.diagnose import datapath
 from golden.identify.diagnose.flags import flag_faults
 from golden.identify.diagnose.mutations import of_signals
 from golden.identify.diagnosis import diagnose
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
 from golden.vectors.vectorset import default_set

@@ -131,7 +131,7 @@ def test_masks_see_through_a_factor_between_products_and_c() -> None:
 
 
 def test_a_tree_that_the_candidate_contradicts_is_said_to_be() -> None:
-    said = "The candidate does not add in this order:** it answers 24 of 42 masks otherwise"
+    said = "The candidate does not add in this order:** it answers 24 of 42 masks differently"
     for wrong in (24, 0):
         found = Found("a box", VOLTA, None, {"masks": (wrong, 42)}, (), order="(c + 0 + 1 + 2 + 3)")
         assert (said in found.report) == (wrong > 0)
@@ -156,7 +156,7 @@ def test_words_for_nans_that_are_numbers_go_where_numbers_are_wrong(finite_wrong
     found = without_invented_words(Fit(made, wrong_of(bank, made), [Taken(one) for one in told]), bank)
     words = {step.nans for one in found.candidate.operations for step in one.steps_of(SpecialValues)}
     assert words == ({nans[:1]} if finite_wrong else {nans})
-    assert found.told == (told[1:] if finite_wrong else told)
+    assert found.changes == (told[1:] if finite_wrong else told)
     assert found.wrong == wrong_of(bank, found.candidate)
 
 

@@ -10,7 +10,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.identify.minimising import ROUNDS, cost, minimise
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 HOPPER = golden.instruction("hopper", "HMMA.16816.F32")
 AMPERE = golden.instruction("ampere", "HMMA.16816.F32")

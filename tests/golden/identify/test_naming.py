@@ -14,7 +14,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.identify.blackbox.candidates import Candidate, meant
 from golden.identify.blackbox.naming import nearest, with_names
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.unit import signature_of
 
 CDNA3 = "cdna3:v_mfma_f32_16x16x16_f16"
@@ -69,7 +69,7 @@ def test_a_unit_that_answers_as_instructions_do_says_which() -> None:
     found = as_found(golden.instruction(*CDNA3.split(":")))
     text = named(found, known=(CDNA3, *(f"a:{one}" for one in "BCDEF")))
     assert text.startswith(
-        f"# All questions kept have the same answers of {CDNA3}, a:B, a:C, a:D and 2 more.\n"
+        f"# The answers to all recorded questions are also those of {CDNA3}, a:B, a:C, a:D and 2 more.\n"
     )
     operations = yamlfile.parse(text)["program"]
     assert len(operations) == 2 and all("fdrda" in one for one in operations)

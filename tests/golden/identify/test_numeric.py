@@ -7,7 +7,7 @@ import pytest
 
 from golden.errors import OperandError
 from golden.identify.probe import numeric_profile as numeric
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.unit import FunctionUnit
 
 

@@ -57,13 +57,13 @@ def test_an_archive_of_dot_products_is_explained(tmp_path: Path) -> None:
     found = golden.dissect(opened(tmp_path / "r.npz", arrays, 4), seconds=100)
     assert found.explains and found.recorded and found.asked == 0
     assert found.compared == len(arrays["d"]) > found.fresh > 400
-    assert "held back from the search" in found.sentence() and "nothing could be asked" in found.report
+    assert "held back from the search" in found.sentence() and "it could not be queried" in found.report
     assert_rivals(found, arrays)
 
 
 def test_what_a_recording_does_not_decide_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small integers show no rounding: units of every width explain them."""
-    monkeypatch.setattr(recordings, "_TOLD", 4000)
+    monkeypatch.setattr(recordings, "_COMPARED", 4000)
     monkeypatch.setattr(recordings, "_MOST_VALUES", 2)
     rng = np.random.default_rng(1)
     values = {
@@ -101,7 +101,7 @@ def test_what_was_recorded_twice_is_not_held_back_from_a_search_that_saw_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of one dot product nothing is left to hold a candidate against, however often it was recorded."""
-    monkeypatch.setattr(recordings, "_TOLD", 400)
+    monkeypatch.setattr(recordings, "_COMPARED", 400)
     monkeypatch.setattr(recordings, "_RIVAL_SECONDS", 0)
     monkeypatch.setattr(recordings, "_WEIGHED_SECONDS", 0)
     arrays = asked(VOLTA, ("narrow",), 5)
@@ -171,7 +171,7 @@ def test_wrong_recordings_are_refused(tmp_path: Path) -> None:
         opened(path, {name: codes[:0] for name, codes in arrays.items()}, 4)
     with pytest.raises(OperandError, match="does not say what it takes"):
         open_recording(f"recording:{path}")
-    with pytest.raises(OperandError, match="no manifest beside it"):
+    with pytest.raises(OperandError, match="no manifest next to it"):
         open_recording(f"recording:{tmp_path}/r.hex", F16, 4)
     with pytest.raises(OperandError, match="formats and K of its own"):
         open_recording("captured:hopper:HMMA.16816.F32", F16, 4)

@@ -12,7 +12,7 @@ import pytest
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.identify.diagnosis import diagnose
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.vectorset import default_set
 
 DOT = """\

@@ -14,7 +14,7 @@ import golden
 from golden import stimuli
 from golden.identify.blackbox import repeatability
 from golden.identify.blackbox.box import Box
-from golden.identify.blackbox.repeatability import Repeated, asked_again, at_every_place
+from golden.identify.blackbox.repeatability import Repeated, at_every_place, check_repeatability
 from golden.unit import FunctionUnit
 
 FORMATS = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
@@ -70,7 +70,7 @@ def drifting(after: int) -> Dot:
 
 def repeated(dot: Dot) -> Repeated:
     unit = FunctionUnit(dot, FORMATS, 4)
-    return asked_again(Box(unit, 10_000, math.inf), lambda *place: np.random.default_rng(place))
+    return check_repeatability(Box(unit, 10_000, math.inf), lambda *place: np.random.default_rng(place))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def repeated(dot: Dot) -> Repeated:
         (remembering(), repeatability.STATE),
         (fifth_row, repeatability.PLACE),
         (in_crowds, repeatability.SIZE),
-        (beside, repeatability.BESIDE),
+        (beside, repeatability.BATCH),
     ],
 )
 def test_each_cause_is_told_from_the_others(dot: Dot, cause: str) -> None:
@@ -98,9 +98,9 @@ def test_each_cause_is_told_from_the_others(dot: Dot, cause: str) -> None:
 def test_a_sound_box_is_asked_at_many_places() -> None:
     found = repeated(sound)
     assert found.changed is None and found.differ == 0
-    assert found.asked == 16 * len(stimuli.KINDS) and found.places == 64 and not found.tiles
+    assert found.queries == 16 * len(stimuli.KINDS) and found.places == 64 and not found.tiles
     model = golden.instruction("volta", "HMMA.884.F32.F32")
-    tiles = asked_again(Box(model, 10_000, math.inf), lambda *place: np.random.default_rng(place))
+    tiles = check_repeatability(Box(model, 10_000, math.inf), lambda *place: np.random.default_rng(place))
     assert tiles.tiles == 16 and tiles.elements == model.m * model.n and tiles.changed is None
     assert "16 at each of 64 places of a tile" in tiles.said
 

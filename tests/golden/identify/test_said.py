@@ -73,12 +73,12 @@ def test_each_node_of_the_tree_has_a_mask_that_would_be_answered_otherwise() -> 
         "(0 + 1)",
         "(2 + 3)",
     ]
-    assert [(one.left, one.otherwise_left) for one in shown] == [(0, 3), (1, 3), (3, 0), (3, 0)]
+    assert [(one.left, one.alternative_left) for one in shown] == [(0, 3), (1, 3), (3, 0), (3, 0)]
     assert C in shown[0].pair and shown[0].questions == 16
     other = as_unit(lambda p, c: ((c + p[:, 0]) + p[:, 1]) + (p[:, 2] + p[:, 3]))
     for one in shown:
         operands = {name: codes[None] for name, codes in one.operands.items()}
-        assert int(unit.dot(**operands)[0]) == one.box != one.otherwise
+        assert int(unit.dot(**operands)[0]) == one.box != one.alternative
     meets_c_first = {name: codes[None] for name, codes in shown[0].operands.items()}
     assert int(other.dot(**meets_c_first)[0]) != shown[0].box  # c meets 0 elsewhere there
 
@@ -114,8 +114,8 @@ def test_each_change_keeps_the_counterexample_that_forced_it() -> None:
     wrong = right.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
     assert wrong is not None
     fit = fitting.fit(bank, fitting.Fit(wrong, fitting.wrong_of(bank, wrong)), time.monotonic() + 60)
-    assert fit.wrong == 0 and all(isinstance(one, Taken) for one in fit.told)
-    found, asked = shrunk(forced(fit.told, bank), fit.told, bank, time.monotonic() + 60, box.ask)
+    assert fit.wrong == 0 and all(isinstance(one, Taken) for one in fit.changes)
+    found, asked = shrunk(forced(fit.changes, bank), fit.changes, bank, time.monotonic() + 60, box.ask)
     assert asked is not None
     (first,) = found
     assert first.rule == "round of total: rounding = toward_zero" and first.old == "up"
@@ -123,7 +123,7 @@ def test_each_change_keeps_the_counterexample_that_forced_it() -> None:
     operands = {name: codes[None] for name, codes in first.operands.items()}
     assert int(box.unit.dot(**operands)[0]) == first.box
     assert np.count_nonzero(first.operands["a"]) <= 2
-    assert forced([str(one) for one in fit.told], bank) == []  # of a file: words alone
+    assert forced([str(one) for one in fit.changes], bank) == []  # of a file: words alone
 
 
 def test_the_report_and_its_json_have_the_questions_that_show_order_and_changes() -> None:
@@ -138,7 +138,7 @@ def test_the_report_and_its_json_have_the_questions_that_show_order_and_changes(
     rules = ("one aligned sum", change.rule, "another change")
     found = Found("a box", volta, None, {"masks": (0, 42)}, (), rules=rules, **shown)
     nodes = [line for line in found.report.splitlines() if line.startswith("| (")]
-    assert len(nodes) == 4 and "had the two met after all others, it were 0x00000000, 0 left" in nodes[3]
+    assert len(nodes) == 4 and "had the two met after all others, it would be 0x00000000, 0 left" in nodes[3]
     assert "zero instead of up: " in found.report
     assert "the box answers 0x3f800000, the candidate before 0x3f800001; 3 questions say so" in found.report
     told = found.as_dict()

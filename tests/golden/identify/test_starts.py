@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 import golden
-from golden.identify.blackbox import between_orders, dissecting, few_terms, fitting, moves, structure
+from golden.identify.blackbox import (
+    between_orders,
+    dissecting,
+    fitting,
+    neighbourhood,
+    starting_points,
+    structure,
+)
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
@@ -41,7 +48,7 @@ def with_keys(one: Candidate, kind: type[Step], **keys: Any) -> Candidate:
 
 
 def reached(one: Candidate) -> list[object]:
-    made = (move.apply(one) for move in moves.joint(one))
+    made = (move.apply(one) for move in neighbourhood.joint(one))
     return [new.operations for new in made if new is not None]
 
 
@@ -69,7 +76,7 @@ def test_a_sticky_bit_is_tried_below_every_width() -> None:
         bank.add(kind, operands, wanted.dot(**operands))
     wrong = fitting.wrong_of(bank, start)
     assert wrong > len(bank) // fitting._FAR
-    found = fitting._widths(bank, Fit(start, wrong), moves.Hints(wide=False), time.monotonic() + 60)
+    found = fitting._widths(bank, Fit(start, wrong), neighbourhood.Hints(wide=False), time.monotonic() + 60)
     assert found.wrong == 0, "that is how starts which are far off are ranked"
 
 
@@ -105,7 +112,7 @@ def test_the_terms_of_every_second_operation_are_turned_where_each_turns_the_res
     bank = Bank(box.takes)
     for kind, operands in simple(box.takes, 12, np.random.default_rng(1)):
         bank.add(kind, operands, box.dot(**operands))
-    made = few_terms.counted(bank, made)
+    made = starting_points.counted(bank, made)
     assert box.operations in [one.operations for one in made]
     assert start.operations not in [one.operations for one in made]
 
@@ -128,7 +135,7 @@ def test_skeletons_get_what_the_best_candidate_does_before_and_after_the_sum() -
     best = with_keys(best, SpecialValues, opposite_infinities="negative")
     bank = Bank(best.takes)
     made = [one for one in skeletons(best.takes, None) if one.order == "one aligned sum"]
-    (start,) = few_terms.anew(best, [Fit(one, 0) for one in made], bank, 8)
+    (start,) = starting_points.anew(best, [Fit(one, 0) for one in made], bank, 8)
     (align,) = start.candidate.operations[0].steps_of(Align)
     (specials,) = start.candidate.operations[0].steps_of(SpecialValues)
     assert align == made[0].operations[0].steps_of(Align)[0]
@@ -183,7 +190,7 @@ def test_where_ordinary_questions_are_explained_orders_are_compared_on_all(
     search.state.fit = Fit(one, 1)
     search.bank.add("special", operands, one.dot(**operands) ^ np.uint32(1))
     used: list[Bank] = []
-    monkeypatch.setattr(few_terms, "starts", lambda bank, some, *rest: used.append(some) or [])
+    monkeypatch.setattr(starting_points, "starts", lambda bank, some, *rest: used.append(some) or [])
     monkeypatch.setattr(fitting, "halved", lambda bank, *rest: used.append(bank) or [])
     search._nearer(ordinary, [one])
     assert used == [ordinary if wrong == "ordinary" else search.bank] * 2

@@ -20,19 +20,19 @@ from golden.errors import SpecError
 from golden.identify.blackbox import fitting, structure, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.few_terms import counted
 from golden.identify.blackbox.fitting import Effort, Fit, fit, rank, various, wrong_of
-from golden.identify.blackbox.held import held
-from golden.identify.blackbox.moves import Hints, joint, moves, rare
+from golden.identify.blackbox.lost_products import losing
 from golden.identify.blackbox.naming import differences
-from golden.identify.blackbox.partners import partners
+from golden.identify.blackbox.neighbourhood import Hints, joint, moves, rare
+from golden.identify.blackbox.product_groups import find_product_groups
 from golden.identify.blackbox.questions import simple
-from golden.identify.blackbox.rounded import as_rounded
+from golden.identify.blackbox.register_limits import with_register_limits
+from golden.identify.blackbox.result_rounding import as_rounded
+from golden.identify.blackbox.starting_points import counted
 from golden.identify.blackbox.templates import grouped, skeletons
-from golden.identify.blackbox.unshown import losing
-from golden.instruction import Instruction
 from golden.kernels import sum_tree
 from golden.model import trials
+from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.program.keys import Candidate as Maximum
 from golden.program.steps import Align, Multiply, Round, Sum
@@ -178,7 +178,7 @@ def test_which_products_are_added_before_they_are_cut_shows_below_the_last_bit()
         for group in ("{interleaved: 2}", "{contiguous: 4}", "{contiguous: 8}")
     ]
     asked = [(Box(box, 50_000, time.monotonic() + 60), Bank(signature_of(box))) for box in boxes]
-    found = [partners(box, bank, None) for box, bank in asked]
+    found = [find_product_groups(box, bank, None) for box, bank in asked]
     assert found == [((0, 2, 4, 6), (1, 3, 5, 7)), ((0, 1, 2, 3), (4, 5, 6, 7)), ()]
     made = grouped(signature_of(boxes[0]), found[0])
     steps = [step.op for step in boxes[0].program.operations[0].steps]
@@ -291,7 +291,7 @@ def test_keys_of_every_kind_are_fitted(old: str, new: str) -> None:
     bank = asked(changed(old, new), 8 if "nans" not in new else 40)
     start = as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
-    assert found.wrong == 0, found.told
+    assert found.wrong == 0, found.changes
 
 
 def test_of_ranked_programs_the_best_of_each_shape_come_first() -> None:
@@ -409,7 +409,7 @@ def test_where_all_results_are_multiples_of_a_number_a_sum_may_be_normalised_no_
     )
     bank, start = asked(box), as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
-    assert found.wrong == 0, found.told
+    assert found.wrong == 0, found.changes
 
 
 def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -> None:
@@ -581,7 +581,7 @@ def test_one_term_shows_a_register_that_is_too_narrow_for_it(register: str, show
     bank = Bank(signature_of(box))
     for kind, operands in islice(simple(bank.takes, 8, np.random.default_rng(2)), 2):
         bank.add(kind, operands, box.dot(**operands))
-    made, *converted = held(bank, [as_candidate(unit(text))])
+    made, *converted = with_register_limits(bank, [as_candidate(unit(text))])
     (total,) = made.operations[0].steps_of(Sum)
     assert {key: getattr(total, key) for key in shown} == shown
     assert (total.width is None) == (not shown)
@@ -593,7 +593,7 @@ def test_no_register_is_too_narrow_for_the_largest_of_all_formats() -> None:
     """The number above the highest place of FP64 is none."""
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
     made = [as_candidate(ins)]
-    assert held(asked(ins), made) == made
+    assert with_register_limits(asked(ins), made) == made
 
 
 def test_groups_may_meet_c_in_one_sum_in_the_place_of_two() -> None:

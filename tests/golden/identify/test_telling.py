@@ -17,10 +17,10 @@ from golden.identify.blackbox import discriminate, dissecting, fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.moves import Hints, moves, resets
+from golden.identify.blackbox.neighbourhood import Hints, moves, resets
 from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
 from golden.identify.blackbox.templates import align, skeletons
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands
@@ -119,7 +119,7 @@ def test_a_candidate_is_held_against_earlier_rounds() -> None:
     assert set(found.differing) == {"zeros", "narrow", "below_power"}
     assert found.differing["narrow"][0] > 0 and found.wrong and not found.explains and not found.properties
     assert not search._recall(candidate(ins))
-    assert search.dense.asked == search.box.asked == 0
+    assert search.dense.queries == search.box.queries == 0
 
 
 @pytest.mark.parametrize("first", ["first to f32, nearest_even", "first to f32, toward_zero"])
@@ -368,11 +368,11 @@ def test_a_rival_that_few_operands_tell_is_not_held_against_all() -> None:
         trials.answers = lambda program, own=answers: asked.append(1) or own(program)  # type: ignore
     cut = true.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
     assert cut is not None
-    assert pool.tells(cut, np.random.default_rng(2)) and len(asked) == 1
+    assert pool.distinguishes(cut, np.random.default_rng(2)) and len(asked) == 1
     told = pool.taken
     assert len(told["a"]) == 8 and (cut.dot(**told) != true.dot(**told)).all()
     asked.clear()
-    assert not pool.tells(true, np.random.default_rng(2)) and len(asked) == len(pool.parts) == 3
+    assert not pool.distinguishes(true, np.random.default_rng(2)) and len(asked) == len(pool.parts) == 3
     assert sum(part.stop - part.start for part in pool.parts) == 1600
 
 
@@ -441,14 +441,14 @@ def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     search = _Search(FunctionUnit.like(ins, ins.dot), 60, asks, 0, None)
     search.bank, search.state.fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
-    search.dense.meter.asked = 5_000
+    search.dense.meter.queries = 5_000
     before: list[int] = []
 
     def told(one: _Search, fit: fitting.Fit, each: int, far: bool) -> bool:
         before.append(one.turn)
         return False
 
-    monkeypatch.setattr(_Search, "_tell_apart", told)
+    monkeypatch.setattr(_Search, "_separate_rivals", told)
     assert search._check() and before[0] == rounds
 
 
@@ -742,7 +742,7 @@ def test_what_the_last_questions_show_is_mended_and_not_called_asked() -> None:
     search, near = _flushing()
     assert search._fit_to_the_last()  # as long as there are questions, they come first
     assert search.state.fit is not None and search.state.fit.candidate is near
-    search.given = search.dense.asked
+    search.given = search.dense.queries
     assert not search._fit_to_the_last()
     assert search.state.fit.wrong == 0 and not search.state.differing
     assert search.state.fit.candidate is not near

@@ -13,13 +13,13 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import few_terms, fitting, moves, structure
+from golden.identify.blackbox import fitting, neighbourhood, starting_points, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.held import one_sided
-from golden.identify.blackbox.moves import Hints, Move
+from golden.identify.blackbox.neighbourhood import Hints, Move
 from golden.identify.blackbox.questions import simple
+from golden.identify.blackbox.register_limits import one_sided
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node
@@ -67,10 +67,12 @@ def test_rounded_products_and_earlier_results_have_nans_of_their_own_format() ->
     start = bulk()
     assert next(s for s in start.operations[DOT].steps if isinstance(s, SpecialValues)).nan == 0x7FC00000
     rounded = bulk(kind=Multiply, format=get_format("f16"), nan=None)
-    assert lead_to(moves.moves(start, Hints()), start, rounded)
+    assert lead_to(neighbourhood.moves(start, Hints()), start, rounded)
     slices = golden.instruction("ampere", "HMMA.16816.F32")
     chain = Candidate(signature_of(slices), slices.program.operations, "given")
-    results = {new.operations[0] for move in moves.moves(chain, Hints()) if (new := move.apply(chain))}
+    results = {
+        new.operations[0] for move in neighbourhood.moves(chain, Hints()) if (new := move.apply(chain))
+    }
     half = [one for one in results if one.out_format == get_format("f16")]
     assert [(one.final.format, one.final.nan) for one in half] == [(get_format("f16"), 0x7E00)]
 
@@ -83,12 +85,12 @@ def test_a_word_that_shows_without_c_alone_is_one_to_try() -> None:
 def test_an_alignment_is_put_in_with_its_width_and_rounding_at_once() -> None:
     true, (dot, add) = bulk(), BULK.program.operations
     exact = made([dot.with_steps(step for step in dot.steps if not isinstance(step, Align)), add])
-    assert lead_to(moves.joint(exact), exact, true)
+    assert lead_to(neighbourhood.joint(exact), exact, true)
 
 
 def test_products_that_are_normalised_are_aligned_to_another_width_at_once() -> None:
     start = bulk(kind=Align, fraction_bits=(("products", 33),))
-    assert lead_to(moves.joint(start), start, bulk(kind=Multiply, normalize=True))
+    assert lead_to(neighbourhood.joint(start), start, bulk(kind=Multiply, normalize=True))
 
 
 def test_one_operation_as_more_answers_alike() -> None:
@@ -113,9 +115,9 @@ def test_what_no_finite_answer_shows_is_left_out_of_the_sums_to_begin_with() -> 
     orders = skeletons(signature_of(BULK), None)
     for added, lost in ((("c",), "addends"), (("addends",), "c")):
         true = bulk(ADD, Sum, of=added)
-        found = few_terms.counted(few(true), orders)
+        found = starting_points.counted(few(true), orders)
         assert any(lost not in step.of for o in found[0].operations for step in o.steps_of(Sum))
-    assert few_terms.counted(few(bulk()), orders) == orders
+    assert starting_points.counted(few(bulk()), orders) == orders
 
 
 def test_another_order_is_found_with_the_ends_of_the_best_one() -> None:
@@ -126,7 +128,7 @@ def test_another_order_is_found_with_the_ends_of_the_best_one() -> None:
     assert near is not None
     best = fitting.Fit(near, fitting.wrong_of(bank, near))
     assert 0 < best.wrong < min(fitting.wrong_of(bank, one) for one in orders)
-    found = few_terms.reordered(bank, best, orders, time.monotonic() + 60)
+    found = starting_points.reordered(bank, best, orders, time.monotonic() + 60)
     assert found and found[0].wrong < best.wrong
 
 
@@ -167,7 +169,9 @@ def test_a_word_that_is_flushed_is_read_off_what_answers_are_above_the_least_c()
         hidden.add("special_values", operands, true.dot(**operands))
         assert word not in hidden.answers and {1, word} <= set(fitting.hints(hidden).words)
     plain = few(bulk())
-    assert fitting.hints(plain).words == moves.nan_words(plain.takes.formats["d"], plain.answers.tolist())
+    assert fitting.hints(plain).words == neighbourhood.nan_words(
+        plain.takes.formats["d"], plain.answers.tolist()
+    )
 
 
 def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
@@ -207,7 +211,7 @@ def test_products_that_overflow_and_a_sum_seen_by_one_bit_are_found_where_rounde
     *body, last = first.operations[DOT].steps
     normal = Normalize(of=("total",), fraction_bits=(("total", 24),), rounding="toward_zero")
     start = made([dot.with_steps((*body, normal, last)), BULK.program.operations[ADD]])
-    assert lead_to(moves.joint(start), start, true)
+    assert lead_to(neighbourhood.joint(start), start, true)
 
 
 def test_sums_of_few_bits_that_are_less_show_a_complement_where_c_does_not_enter(
@@ -259,4 +263,4 @@ def test_a_number_for_nans_of_products_is_one_change_where_the_last_operation_ha
     dot, add = bulk(DOT, SpecialValues, nan=words[0], nans=(("factor", 0),)).operations
     last = [replace(s, nan=words[0]) if isinstance(s, SpecialValues) else s for s in add.steps]
     true = made([dot, add.with_steps(last)])
-    assert lead_to(moves.moves(start, Hints(words=words)), start, true)
+    assert lead_to(neighbourhood.moves(start, Hints(words=words)), start, true)

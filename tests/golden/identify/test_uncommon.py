@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from golden.identify.blackbox import few_terms, moves
+from golden.identify.blackbox import neighbourhood, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.questions import simple
@@ -32,12 +32,12 @@ def test_scales_count_where_answers_to_one_product_show_that(multiplied: bool) -
     takes = small(**SCALED)
     made = skeletons(takes, None)
     exact = next(one for one in made if one.order == "one exact sum")
-    true = exact if multiplied else few_terms._unscaled(exact)
+    true = exact if multiplied else starting_points._unscaled(exact)
     assert true is not None
     bank = Bank(takes)
     for kind, operands in simple(takes, 20, np.random.default_rng(3)):
         bank.add(kind, operands, true.dot(**operands))
-    found = few_terms.counted(bank, made)
+    found = starting_points.counted(bank, made)
     scaled = {any(isinstance(s, Scale) for o in one.operations for s in o.steps) for one in found}
     assert true.operations in [one.operations for one in found]
     assert scaled == ({True, False} if multiplied else {False})  # chains of multiply-adds have no products
@@ -45,10 +45,10 @@ def test_scales_count_where_answers_to_one_product_show_that(multiplied: bool) -
 
 def test_scales_are_put_in_and_left_out() -> None:
     exact = next(one for one in skeletons(small(**SCALED), None) if one.order == "one exact sum")
-    without = few_terms._unscaled(exact)
+    without = starting_points._unscaled(exact)
     assert without is not None
-    for tried, start, wanted in ((moves.moves, exact, without), (moves.rare, without, exact)):
-        given = (moves.Hints(wide=False),) if tried is moves.moves else ()
+    for tried, start, wanted in ((neighbourhood.moves, exact, without), (neighbourhood.rare, without, exact)):
+        given = (neighbourhood.Hints(wide=False),) if tried is neighbourhood.moves else ()
         made = [move.apply(start) for move in tried(start, *given)]
         assert wanted.key in [one.key for one in made if one is not None]
 
@@ -57,10 +57,10 @@ def test_special_values_are_looked_for_in_chains_with_scales() -> None:
     takes = small(**SCALED)
     chain = next(one for one in uncommon(takes) if one.order == "multiply-adds from product, exact, one sum")
     step = chain.operations[0].steps_of(SpecialValues)[0]
-    assert ("dot", "c", "scales") in moves._sources(chain, step)
+    assert ("dot", "c", "scales") in neighbourhood._sources(chain, step)
     exact = next(one for one in skeletons(takes, None) if one.order == "one exact sum")
     step = exact.operations[0].steps_of(SpecialValues)[0]
-    assert not any("dot" in of for of in moves._sources(exact, step))
+    assert not any("dot" in of for of in neighbourhood._sources(exact, step))
 
 
 def test_integers_that_are_made_of_floats_have_special_values() -> None:
@@ -97,7 +97,7 @@ def test_answers_to_one_product_show_how_products_are_rounded_first(first: tuple
     bank = Bank(takes)
     for kind, operands in simple(takes, 20, np.random.default_rng(3)):
         bank.add(kind, operands, true.dot(**operands))
-    assert few_terms.rounded_first(bank) == rounded
+    assert starting_points.rounded_first(bank) == rounded
 
 
 def test_any_format_is_tried_for_what_is_rounded_before_the_result() -> None:
@@ -107,5 +107,5 @@ def test_any_format_is_tried_for_what_is_rounded_before_the_result() -> None:
         for name, mode in (("f32", "nearest_even"), ("e5m2", "up"))
     )
     assert start.operations[0].steps_of(Fma)
-    made = [move.apply(start) for move in moves.rare(start)]
+    made = [move.apply(start) for move in neighbourhood.rare(start)]
     assert true.key in [one.key for one in made if one is not None]

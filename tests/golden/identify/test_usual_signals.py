@@ -14,7 +14,7 @@ from golden import yamlfile
 from golden.catalog import unit_files
 from golden.identify.diagnose import datapath
 from golden.identify.diagnose.mutations import of_signals
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 STYLES = Path(rtl_tb.__file__).parent / "mutants" / "units"
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"

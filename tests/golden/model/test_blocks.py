@@ -22,8 +22,8 @@ from random_units import accepted, load, random_unit, wide_unit
 import golden
 from golden import stimuli
 from golden.errors import MmagoldError
-from golden.instruction import Instruction
 from golden.model import engine
+from golden.model.instruction import Instruction
 from golden.program.program import Program
 
 ROOT = Path(__file__).parents[3]

@@ -22,7 +22,7 @@ from random_units import load
 import golden
 from golden import stimuli
 from golden.errors import MmagoldError, SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 IN_DOUBLES = (

@@ -28,8 +28,8 @@ import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.errors import CoreError, DTypeError, MetadataError, MmagoldError, OperandError, ShapeError
-from golden.instruction import Instruction
 from golden.model import core_build, core_library, engine
+from golden.model.instruction import Instruction
 from golden.paths import spec_folder
 
 MMA = "mma.sync.aligned."

@@ -11,7 +11,7 @@ import pytest
 from instruction_sets import instruction_sets
 from random_units import load
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 ONE, INFINITY = 0x3F800000, 0x7F800000
 WIDE = {

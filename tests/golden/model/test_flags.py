@@ -20,7 +20,7 @@ import golden
 from golden.catalog.unit_text import unit_text
 from golden.cover.points import sampler
 from golden.errors import OperandError, SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import default_set
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"

@@ -16,7 +16,7 @@ import pytest
 from instruction_sets import instruction_sets
 from random_units import load
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 
 SHAPES = ((16, 8), (4, 16), (8, 24), (12, 40), (3, 8), (4, 5), (1, 1), (16, 256))

@@ -19,8 +19,8 @@ from tiles import CLASSES, Tiles
 
 import golden
 from golden import stimuli
-from golden.instruction import Instruction
 from golden.model import engine, reference
+from golden.model.instruction import Instruction
 
 ARCHITECTURES = golden.architectures()
 PER_KIND = 1

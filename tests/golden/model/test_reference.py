@@ -17,7 +17,7 @@ from long_run import long_after
 
 import golden
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 Oracle = Callable[..., int]
 MMA = "mma.sync.aligned."

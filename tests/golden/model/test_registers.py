@@ -21,8 +21,8 @@ from witnesses import FIELDS, differences
 
 import golden
 from golden.errors import CoreError
-from golden.instruction import Instruction
 from golden.model import registers
+from golden.model.instruction import Instruction
 from golden.model.registers import NOT_RUN, Registers, decode, number_type
 from golden.number.formats import Kind, Number
 from golden.program.keys import declared

@@ -17,7 +17,7 @@ from instruction_sets import instruction_sets
 from random_units import load
 
 import golden
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
 MMA = "mma.sync.aligned.m16n8k64.row.col.kind::"
 UNITS = {

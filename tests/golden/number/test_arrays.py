@@ -14,7 +14,7 @@ import golden
 from golden.errors import DTypeError, MmagoldError, OperandError, ShapeError
 from golden.identify.diagnosis import diagnose
 from golden.identify.minimising import minimise
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number import arrays
 
 HMMA = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

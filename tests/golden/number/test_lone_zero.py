@@ -17,7 +17,7 @@ from golden.catalog import unit_files
 from golden.catalog.unit_text import unit_text
 from golden.cover.coverage import Coverage
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.vectors.vectorset import default_set
 

@@ -12,7 +12,7 @@ from golden import yamlfile
 from golden.catalog import unit_files
 from golden.cover.coverage import Coverage
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.vectorset import default_set
 
 UNIT = """

@@ -15,7 +15,7 @@ from random_units import accepted, load, random_unit, wide_unit
 
 from golden import stimuli
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind, Number
 from golden.program.bounds import KEPT_BITS, Bounds, follow, operands_of, seeds_of, walk
 

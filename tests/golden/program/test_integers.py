@@ -18,7 +18,7 @@ import pytest
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.bounds import KEPT_BITS, MOST_BITS, MOST_SPAN
 
 NUMBERS = "formats: {a: f16, b: f16, c: f32, d: %s}"

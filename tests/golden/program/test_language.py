@@ -18,7 +18,7 @@ import golden
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.errors import OldWordWarning
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 from golden.number.rounding import encode_fraction, shift_right
 

@@ -36,7 +36,7 @@ from real_units import (
 import golden
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 from golden.number.rounding import encode_fraction
 from golden.paths import spec_folder

@@ -19,7 +19,7 @@ import golden
 from golden import stimuli
 from golden.cover.ranges import spans_of
 from golden.errors import SpecError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.model.layout import lower_step
 from golden.number.formats import Kind, get_format
 from golden.program.steps import Fma, HiddenBit, Normalize, Sum, format_of

@@ -29,11 +29,11 @@ def test_html_and_pdf_hold_the_report_with_pictures_and_the_unit(tmp_path: Path)
     pytest.importorskip("markdown_it")
     dissection.write(found(), tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text("utf-8")
-    assert page.count("<svg") == 2 and "unit: x" in page and "80 of them asked after" in page
+    assert page.count("<svg") == 2 and "unit: x" in page and "80 of them queried after" in page
     assert "my &lt;box&gt;|x" in page and "<box>" not in page
     assert (
         "a[0] = 0x3c00, b[0] = 0x3c00, c = 0x33800000" in page
-        and "with 0x7fffffff it were 0x00000001" in page
+        and "with 0x7fffffff it would be 0x00000001" in page
     )
     pytest.importorskip("typst")
     dissection.write(found(), tmp_path / "r.pdf")

@@ -26,7 +26,7 @@ from golden.errors import DocsError, DocsToolMissing
 from golden.explain.first_difference import first_difference
 from golden.explain.program_file import program_file
 from golden.explain.trace import exact_terms, ulp_exponent
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind
 from golden.number.rounding import encode_fraction
 from golden.paths import spec_folder

@@ -115,7 +115,7 @@ def test_a_dissection_shows_the_model_and_its_yaml() -> None:
     found = Found("box <1>", HOPPER, "unit: x", {"ties": (0, 100)}, ("zeros & signs",), fresh=80)
     text = card(found)
     assert "box &lt;1&gt; is explained" in text and "unit: x" in text and "zeros &amp; signs" in text
-    said = "0 of 100 differ, 80 of them asked after the candidate was made"
+    said = "0 of 100 differ, 80 of them queried after the candidate was made"
     assert repr(found) == f"<Found: box <1> is explained: {said}>"
     assert "not dissected" in card(Found("box", None, None, {}, ("no answer",)))
 

@@ -11,7 +11,7 @@ import svg_reader
 
 import golden
 from golden.errors import UnknownNameError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import spec_folder
 from golden.program.algorithms import algorithms
 from golden.program.program import Program

@@ -11,7 +11,7 @@ import pytest
 import svg_reader
 
 import golden
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import from_float
 from golden.paths import spec_folder
 from golden.publish.families import groups

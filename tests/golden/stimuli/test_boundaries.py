@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import get_format
 from golden.vectors.vectorset import VectorSet, default_set
 

@@ -14,7 +14,7 @@ import pytest
 
 import golden
 from golden.identify.blackbox.box import Box
-from golden.identify.blackbox.repeatability import asked_again, at_every_place
+from golden.identify.blackbox.repeatability import at_every_place, check_repeatability
 from golden.identify.probe import probes
 from golden.kernels import sum_tree
 from golden.kernels.sum_tree import Node
@@ -207,8 +207,8 @@ def test_what_another_place_or_another_question_changes_is_seen() -> None:
     assert found is not None and found.first ^ found.again == 1 and "row 3, column 5" in found.said
     count = iter(range(1 << 20))
     unit = FunctionUnit.like(ins, lambda **given: ins.dot(**given) ^ np.uint32(next(count) == 1))
-    found = asked_again(Box(unit, 10_000, math.inf), lambda *place: np.random.default_rng(place))
-    assert 0 < found.differ < found.asked
+    found = check_repeatability(Box(unit, 10_000, math.inf), lambda *place: np.random.default_rng(place))
+    assert 0 < found.differ < found.queries
 
 
 # Dynamic range ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from golden.cli import app
 from golden.errors import OperandError
 from golden.identify.blackbox import plugins
 from golden.identify.blackbox.plugins import Chip
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.studies import accumulation_precision, properties, repeatability, summation_order
 from golden.studies.units import Subject
 from golden.unit import FunctionUnit, Unit

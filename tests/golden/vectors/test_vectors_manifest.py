@@ -77,7 +77,7 @@ def edits(values: Any, key: str = "") -> Iterator[tuple[str, Callable[[Any], Non
 def written(folder: Path, form: str, **options: Any) -> tuple[Path, dict[str, Any]]:
     file = folder / "v.bin"
     files.write_stream(file, HMMA, 40, form=form, **options)
-    return file, json.loads(manifest.beside(file).read_text())
+    return file, json.loads(manifest.path_for(file).read_text())
 
 
 @each_form
@@ -88,13 +88,13 @@ def test_every_edit_of_a_manifest_is_refused(form: str, tmp_path: Path) -> None:
     for told, change in edits(good):
         changed = copy.deepcopy(good)
         change(changed)
-        manifest.beside(file).write_text(json.dumps(changed))
+        manifest.path_for(file).write_text(json.dumps(changed))
         with pytest.raises(golden.MmagoldError):
             files.check(file)
             pytest.fail(f"{told} was believed")
         seen += 1
     assert seen > 100
-    manifest.beside(file).write_text(json.dumps(good))
+    manifest.path_for(file).write_text(json.dumps(good))
     files.check(file)
 
 
@@ -129,7 +129,7 @@ def test_a_new_digest_does_not_help(form: str, key: str, tmp_path: Path) -> None
     file, good = written(tmp_path, form, weights={"narrow": 2.0, "tie": 1.0})
     value = "testfloat" if (form, key) == ("csv", "format") else TOLD_BY_UNIT_OR_FILE[key]
     changed = good | {key: value}
-    manifest.beside(file).write_text(json.dumps(changed | {"digest": manifest.digest(changed)}))
+    manifest.path_for(file).write_text(json.dumps(changed | {"digest": manifest.digest(changed)}))
     refused(file)
 
 
@@ -137,7 +137,7 @@ def test_a_new_digest_does_not_help(form: str, key: str, tmp_path: Path) -> None
 def test_fields_are_those_of_the_unit(key: str, tmp_path: Path) -> None:
     file, good = written(tmp_path, "readmemh")
     good["fields"][1][key] = other(good["fields"][1][key])
-    manifest.beside(file).write_text(json.dumps(good | {"digest": manifest.digest(good)}))
+    manifest.path_for(file).write_text(json.dumps(good | {"digest": manifest.digest(good)}))
     assert "fields" in refused(file)
 
 
@@ -177,7 +177,7 @@ def _write_again(file: Path, content: bytes, made: manifest.Manifest) -> None:
         parts.append(manifest.Part(part.line, part.lines, part.bytes, f"{zlib.crc32(text):08x}"))
         at += part.bytes
     made.parts, made.sha256 = parts, hashlib.sha256(content).hexdigest()
-    manifest.beside(file).write_text(made.text())
+    manifest.path_for(file).write_text(made.text())
 
 
 def test_a_wrong_result_in_an_archive(tmp_path: Path) -> None:
@@ -190,12 +190,12 @@ def test_a_wrong_result_in_an_archive(tmp_path: Path) -> None:
     arrays["d"][7] ^= 1
     np.savez(file, **arrays)
     made.sha256, made.bytes = hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_size
-    manifest.beside(file).write_text(made.text())
+    manifest.path_for(file).write_text(made.text())
     assert "v.npz[7]: edited: d is" in refused(file)
     arrays["d"] = arrays["d"].astype(np.uint64)
     np.savez(file, **arrays)
     made.sha256, made.bytes = hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_size
-    manifest.beside(file).write_text(made.text())
+    manifest.path_for(file).write_text(made.text())
     assert "[d]: is uint64" in refused(file)
 
 
@@ -216,11 +216,11 @@ def test_what_a_line_says_besides_its_bits(tmp_path: Path) -> None:
 def test_manifests_of_schema_1_are_read(tmp_path: Path) -> None:
     file, good = written(tmp_path, "readmemh")
     old = {key: value for key, value in good.items() if key != "digest"} | {"schema": 1}
-    manifest.beside(file).write_text(json.dumps(old))
+    manifest.path_for(file).write_text(json.dumps(old))
     assert files.check(file).count == 40 and len(files.read(file)) == 40
-    manifest.beside(file).write_text(json.dumps(old | {"seed": 2}))
+    manifest.path_for(file).write_text(json.dumps(old | {"seed": 2}))
     assert "header differs" in refused(file)
-    manifest.beside(file).write_text(json.dumps(good | {"schema": 1}))
+    manifest.path_for(file).write_text(json.dumps(good | {"schema": 1}))
     assert "unknown key 'digest'" in refused(file)
 
 
@@ -246,7 +246,7 @@ def test_manifests_of_schema_1_are_read(tmp_path: Path) -> None:
 )
 def test_what_is_no_manifest(text: bytes, tmp_path: Path) -> None:
     file, _ = written(tmp_path, "readmemh")
-    manifest.beside(file).write_bytes(text)
+    manifest.path_for(file).write_bytes(text)
     assert "v.bin.manifest.json: no" in refused(file)
 
 
@@ -259,6 +259,6 @@ def test_an_endless_count_is_not_drawn(tmp_path: Path) -> None:
     parts[2]["line"] = parts[1]["line"] + count
     old = {key: value for key, value in good.items() if key != "digest"}
     old |= {"schema": 1, "count": count, "classes": {"narrow": count}, "parts": parts}
-    manifest.beside(file).write_text(json.dumps(old))
+    manifest.path_for(file).write_text(json.dumps(old))
     refused(file)
     assert len(vectors.default_set(HMMA, 3)) == 3

@@ -119,10 +119,13 @@ def test_timing_compare() -> None:
     assert strict.exit_code == 0 and "54 figures within 0.01 %" in strict.stdout
     other = RUN.invoke(app, ["timing", "compare", "--ours", "hopper_h100", "--with", "abdelkhalik_a100"])
     said = [line for line in other.stdout.splitlines() if line.startswith("no figure of ours: ")]
-    assert "19 of 122 figures" in other.stdout and "2 to 18" in other.stdout and len(said) == 22
+    assert "19 of 123 figures" in other.stdout and "2 to 18" in other.stdout and len(said) == 23
     assert any("fns.b32: changed by the compiler: a round holds" in line for line in said)
     part = RUN.invoke(app, ["timing", "compare", "--ours", "hopper_h100_wmma", "--with", "abdelkhalik_a100"])
     assert part.exit_code == 0 and "no figure of ours" not in part.stdout  # not the whole board
+    assert "as printed" not in text.stdout + other.stdout
+    sun = RUN.invoke(app, ["timing", "compare", "--with", "sun_a100", "--with", "h100_logs"])
+    assert "46 of 117 within 3 % by the experiment as printed" in sun.stdout
     unknown = RUN.invoke(app, ["timing", "compare", "--with", "sun_a10"])
     assert unknown.exit_code == 2 and "sun_a100" in unknown.stderr
 
@@ -132,6 +135,18 @@ def test_timing_compare_as_json() -> None:
     assert rows and all(
         row["ours"] > 0 < row["theirs"] and row["device"] == "NVIDIA H800 PCIe" for row in rows
     )
+
+
+def test_a_repeated_experiment_stands_for_a_figure_that_we_have_no_other_of() -> None:
+    """One store between two clocks: 19 cycles printed, 19 here; the chase of the L2 has both."""
+    called = ["timing", "compare", "--with", "abdelkhalik_a100"]
+    rows = {row["instruction"]: row for row in json.loads(RUN.invoke(app, [*called, "--json"]).stdout)}
+    store, chase = rows["st.shared.u64"], rows["ld.global.cg.u64"]
+    assert store["as_printed"] == store["ours"] == store["theirs"] == 19
+    assert (chase["ours"], chase["as_printed"], chase["theirs"]) == (280.78, 229.53, 200)
+    text = RUN.invoke(app, called).stdout
+    (line,) = [line for line in text.splitlines() if line.startswith("st.shared.u64 ")]
+    assert line.split()[1:5] == ["completion", "latency", "19", "19"] and "no figure of ours: st." not in text
 
 
 def test_timing_plot_of_another_file(tmp_path) -> None:

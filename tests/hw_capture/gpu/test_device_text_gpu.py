@@ -14,8 +14,8 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.instruction import Instruction
 from golden.model import device_text
+from golden.model.instruction import Instruction
 from hw_capture.errors import HwError
 from hw_capture.gpu import device
 from hw_capture.kernels import toolchain

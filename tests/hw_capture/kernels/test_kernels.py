@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import golden
 from golden.catalog import architectures
 from golden.cli.app import app
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from hw_capture.errors import HwError, NoKernelError
 from hw_capture.kernels import build, kernels, sass, toolchain
 from hw_capture.kernels.build import Built

@@ -13,7 +13,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.errors import FileFormatError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import captured
 from hw_capture.errors import DeviceError, HwError
 from hw_capture.kernels import buffers, kernels, tiles

@@ -21,7 +21,7 @@ from golden.catalog import timing as tables
 from golden.cli.app import app
 from golden.errors import FileFormatError, UnknownNameError
 from golden.files import lock
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.unit import FunctionUnit
 from golden.vectors import captured
 from hw_capture.campaign import report, run

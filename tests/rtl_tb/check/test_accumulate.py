@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.accumulate import MOST, long_accumulation, never_held
 

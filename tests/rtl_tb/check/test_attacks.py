@@ -325,7 +325,7 @@ gives right results, that of Icarus none."""
 )
 def test_a_clock_that_races_with_its_data_is_no_silent_pass(tmp_path, engine):
     result = attacked(tmp_path, engine, *COPIED_CLOCK)
-    assert not result.passed or "; Icarus answers otherwise" in report.headline(result.as_dict())
+    assert not result.passed or "; Icarus answers differently" in report.headline(result.as_dict())
 
 
 def test_where_icarus_answers_otherwise_the_report_says_so(tmp_path, monkeypatch):
@@ -340,4 +340,4 @@ def test_where_icarus_answers_otherwise_the_report_says_so(tmp_path, monkeypatch
         monkeypatch.setattr(engines, "run", lambda *_, actual=actual: replace(right, actual=actual))
         asked, _, still = ask_four_states(job, verdict)
         assert still is verdict
-        assert asked.other == other == ("answers otherwise than Verilator" in asked.sentence)
+        assert asked.other == other == ("answers differently from Verilator" in asked.sentence)

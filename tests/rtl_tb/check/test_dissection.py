@@ -45,7 +45,7 @@ def test_a_mutant_is_told_by_its_difference_from_the_sound_unit(tmp_path: Path) 
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 0, 1, dut.level))
     found = dissect(job, "fast", 300, lambda what, done, of: None)
     assert found.found.explains and found.differs == ("multiply of a and b: negate: c instead of none",)
-    assert "Beside the instruction: multiply of a and b: negate: c" in found.sentence
+    assert "Compared with the instruction: multiply of a and b: negate: c" in found.sentence
 
 
 @pytest.mark.long
@@ -83,7 +83,7 @@ def test_differences_of_units_leave_out_what_no_question_decides() -> None:
 def test_reports_tell_the_found_unit_and_no_more() -> None:
     volta = golden.instruction("volta", "HMMA.884.F32.F32")
     right = Found("dut", volta, "unit: x\n", {"ties": (0, 100)}, (), fresh=80)
-    assert Dissection(right, ("align: 19",)).sentence.endswith("Beside the instruction: align: 19")
+    assert Dissection(right, ("align: 19",)).sentence.endswith("Compared with the instruction: align: 19")
     other = Dissection(replace(right, order="((0 + 1) + c)"), None).sentence
     assert other.endswith("said in other operations than the instruction; masks show the order ((0 + 1) + c)")
     near = replace(right, differing={"ties": (3, 100)})

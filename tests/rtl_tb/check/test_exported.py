@@ -11,7 +11,7 @@ import pytest
 import golden
 from golden.circuit import systemverilog
 from golden.circuit.words import CircuitError
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.paths import spec_folder
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options

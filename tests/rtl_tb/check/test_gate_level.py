@@ -15,7 +15,7 @@ from rtl_tb.check.check import check
 from rtl_tb.check.gate_level import declared, other_choices, synthesise, without_initials
 from rtl_tb.check.options import Options
 from rtl_tb.check.readings import as_run
-from rtl_tb.check.synthesis import Asked, ask_synthesis
+from rtl_tb.check.synthesis import SynthesisResult, ask_synthesis
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import SimulatorMissing
@@ -74,7 +74,7 @@ def vectors_of_sums(folder: Path, body: str) -> tuple[Job, Outcome]:
     return Job(dut, folder / "build", vectors), right
 
 
-def asked(folder: Path, body: str) -> Asked:
+def asked(folder: Path, body: str) -> SynthesisResult:
     """What gate-level simulation shows of them."""
     job, right = vectors_of_sums(folder, body)
     text = as_run(job)

@@ -118,7 +118,7 @@ def test_what_ends_the_search_for_the_traffic_leaves_what_was_found(
     found = Repair((EDIT,), 4, 4, 0, 40)
     result = Check(dut, Options(repair=9), answers(job, range(9)), job.traffic, job.vectors, repairs=(found,))
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
-    repairs, (hint,) = explain.mend_traffic(result, calm, job, lambda *_: None, Budget(seconds))
+    repairs, (hint,) = explain.repair_traffic(result, calm, job, lambda *_: None, Budget(seconds))
     assert repairs == [] and said in hint
 
 
@@ -131,7 +131,7 @@ def test_a_part_is_what_it_is_held_to(tmp_path: Path, monkeypatch: pytest.Monkey
     calm = Calm("", "without resets", answers(job, range(4)), job)
     result = Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", lambda *_: [part])
-    (held,), hints = explain.mend_traffic(result, calm, job, lambda *_: None, Budget(9))
+    (held,), hints = explain.repair_traffic(result, calm, job, lambda *_: None, Budget(9))
     said = held.as_dict()
     assert said["are"] == "what they are without resets" and not hints
     assert "3 of the 9 wrong vectors are what they are without resets, and 1 others no" in said["sentence"]
@@ -149,7 +149,7 @@ def test_what_was_tried_before_an_error_is_not_denied(
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
     result = Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
-    found, (hint,) = explain.mend(result.verdict, job, lambda *_: None, Budget(9))
+    found, (hint,) = explain.repair(result.verdict, job, lambda *_: None, Budget(9))
     assert found == []
     assert "ended before all were tried: its time was up" in hint and "no change" not in hint
 

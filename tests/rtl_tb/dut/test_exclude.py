@@ -97,6 +97,15 @@ def test_what_the_unit_answers_is_held_to(tmp_path: Path) -> None:
     assert not checked(tmp_path, "", answer=NAN, explain=False).passed
 
 
+def test_the_diagnosis_leaves_excluded_vectors_out(tmp_path: Path) -> None:
+    """Their answer is right and differs from the model's: it is no part of the fault."""
+    exclude = "exclude: {a: subnormal, b: subnormal, answer: nan}\n"
+    flipped = f"({NAN}) ^ (nan(a) || nan(b) || low(a) || low(b) ? 0 : 32'h80000000)"
+    found = checked(tmp_path, exclude, answer=flipped, count=2000, repair=0)
+    assert found.diagnosis is not None and found.diagnosis.explains
+    assert found.diagnosis.total < 2000, "the others alone are explained"
+
+
 def test_results_are_excluded_by_what_is_expected(tmp_path: Path) -> None:
     dut = described(tmp_path, "exclude: {d: zero}\n")
     vectors = default_set(dut.instruction, 4000)

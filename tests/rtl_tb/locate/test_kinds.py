@@ -179,3 +179,34 @@ def test_no_range_leaves_its_vector(tmp_path: Path) -> None:
     every = [one.change for one in found.choices]
     assert not any("b[32" in "".join(found.applied([one]).values()) for one in every)
     assert not any("c[32]" in "".join(found.applied([one]).values()) for one in every)
+
+
+REGISTER = """    always_ff @(posedge clk)
+        if (!rst_n) state <= 2'd0;
+        else if (in_valid) state <= next;
+"""
+ELEMENT = "    assign w1 = b[15:8];\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        (REGISTER.replace("if (in_valid) ", ""), "else begin if (in_valid) state <= next; end"),
+        (ELEMENT.replace("15:8", "7:0"), "assign w1 = b[15:8];"),
+        ("    assign p = w0 * x0;\n", "assign p = $signed(w0) * $signed(x0);"),
+        ("    assign big = w0 < x0;\n", "assign big = $signed(w0) < $signed(x0);"),
+    ],
+)
+def test_a_lost_enable_element_or_pair_of_signs_is_searched(
+    tmp_path: Path, wrong: str, expected: str
+) -> None:
+    text = f"""module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic [31:0] a, b, c,
+    output logic in_ready, out_valid, output logic [31:0] d);
+    logic [7:0] w0, w1, x0; logic [15:0] p; logic big; logic [1:0] state, next;
+{wrong}endmodule
+"""
+    dut = integer_dot.planted(tmp_path, 4, text)
+    found = find_changes(dut)
+    every = [*found.choices, *found.missing(lambda _place: True)]
+    texts = {" ".join(made.split()) for one in every for made in found.applied([one.change]).values()}
+    assert any(expected in each for each in texts)

@@ -84,7 +84,7 @@ def test_two_faults_are_found_together(tmp_path: Path) -> None:
     verdict, job = judged(planted(tmp_path, *faults), tmp_path)
     (found, *_) = find_repairs(verdict, job, 300)
     lines = {edit.line for edit in found.edits}
-    assert lines <= {line_of(right) for right, _ in faults} and found.mended > 0 and not found.broken
+    assert lines <= {line_of(right) for right, _ in faults} and found.repaired > 0 and not found.broken
 
 
 def test_a_place_on_which_no_failing_vector_depends_comes_last() -> None:
@@ -106,7 +106,7 @@ def test_a_unit_that_no_longer_answers_depends_on_the_place() -> None:
     spectrum = Spectrum(np.array([True, False]))
     place = Place(Path("x.sv"), 0, 1)
     spectrum.note(place, None, None)
-    assert spectrum.depends[place].all() and spectrum.mends[place] == 0
+    assert spectrum.depends[place].all() and spectrum.fixes[place] == 0
 
 
 def test_lines_that_the_lint_warns_of_come_first(tmp_path: Path) -> None:
@@ -130,9 +130,9 @@ def test_a_text_is_run_with_its_changes(tmp_path: Path) -> None:
     texts = Texts(changes, job, Budget(60), tmp_path / "texts", SearchPolicy())
     assert texts.icarus is not None
     (right,) = (one.change for one in changes.choices if (one.change.before, one.change.after) == ("-", "+"))
-    as_it_is, mended = texts.wrong((), ALL, "a"), texts.wrong((right,), ALL, "b")
+    as_it_is, repaired = texts.wrong((), ALL, "a"), texts.wrong((right,), ALL, "b")
     assert as_it_is is not None and np.array_equal(as_it_is, verdict.wrong) and as_it_is.any()
-    assert mended is not None and not mended.any()
+    assert repaired is not None and not repaired.any()
     refused = Change("name", right.place, "-", "nothing")
     assert texts.wrong((refused,), ALL, "c") is None
     assert not list((tmp_path / "texts").glob("[abc]")), "the files of a run are gone behind it"
@@ -180,7 +180,7 @@ def test_the_thread_aside_ends_alone() -> None:
 
 def test_equally_consistent_lines_are_counted() -> None:
     edit = Edit(Path("x.sv"), 1, "d = a;", "a", "b")
-    repair = Repair((edit,), mended=9, wrong=9, broken=0, vectors=100, rivals=2)
+    repair = Repair((edit,), repaired=9, wrong=9, broken=0, vectors=100, rivals=2)
     assert "(2 other lines are equally consistent)" in repair.sentence()
     assert not replace(repair, broken=1).whole
 
@@ -193,7 +193,7 @@ def test_the_report_says_what_was_found(tmp_path: Path, monkeypatch: pytest.Monk
     def found(verdict: Verdict, job: Job, budget: Budget, *_: object) -> list[Repair]:
         asked.append(budget.seconds)
         wrong = int(verdict.wrong.sum())
-        return [Repair((edit,), mended=wrong, wrong=wrong, broken=0, vectors=len(job.vectors))]
+        return [Repair((edit,), repaired=wrong, wrong=wrong, broken=0, vectors=len(job.vectors))]
 
     monkeypatch.setattr(search, "find_repairs", found)
     options = Options(count=500, repair=120, failures=None, build=tmp_path / "build")
@@ -262,9 +262,9 @@ def test_one_change_of_the_text_is_more_than_several_faults(
     for edits, left, outdone in ((1, 0, True), (2, 0, False), (2, 1, True), (1, 5, False)):
         two = Hypothesis("x+y", "x and y", None, remaining=left)
         found = Diagnosis(job.dut.instruction, (two,), 9, 9)
-        repair = Repair((edit,) * edits, mended=9, wrong=9, broken=0, vectors=9)
+        repair = Repair((edit,) * edits, repaired=9, wrong=9, broken=0, vectors=9)
         monkeypatch.setattr(explain, "explain_results", lambda *_, found=found: found)
-        monkeypatch.setattr(explain, "mend", lambda *_, said=repair, **__: ([said], []))
+        monkeypatch.setattr(explain, "repair", lambda *_, said=repair, **__: ([said], []))
         result = Check(job.dut, Options(repair=60), verdict, job.traffic, job.vectors, job=job)
         result = explain.explain(result, lambda *_: None, Budget(60), lambda *_: None)
         assert result.repairs and (result.diagnosis is None) == outdone

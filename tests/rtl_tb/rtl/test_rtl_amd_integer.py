@@ -16,7 +16,7 @@ import pytest
 from long_run import long_after
 from reference_units import assert_golden, assert_lint_clean, complaints, element, load, names, runs, simulate
 
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.vectors import default_set
 from rtl_tb.dut.description import Dut
 from rtl_tb.runs.verdict import judge

@@ -18,7 +18,7 @@ from long_run import long_after
 from reference_units import assert_golden, assert_lint_clean, complaints, element, load, names, runs, simulate
 
 from golden import stimuli
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.vectors import VectorSet, default_set
 from rtl_tb.dut.description import Dut

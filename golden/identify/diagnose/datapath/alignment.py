@@ -33,7 +33,7 @@ def aligned(terms: Numbers, owner: Array, step: Align, tapped: Tapped) -> Number
 
 
 def _maximum(terms: Numbers, owner: Array, step: Align) -> Array:
-    """(n, 1): the exponent that terms are aligned to; far below all others where there is nothing."""
+    """(n, 1): the exponent to which terms are aligned; far below all others if there are none."""
     if step.exponent is not None:
         return np.full((len(terms.kind), 1), step.exponent)
     if step.maximum:
@@ -64,7 +64,7 @@ def _largest_candidate(terms: Numbers, owner: Array, step: Align) -> Array:
 
 
 def _shifts(terms: Numbers, owner: Array, maximum: Array, step: Align) -> tuple[Array, Array]:
-    """How far each term moves right, and which count as zero because they lie too far away."""
+    """Right shifts of the terms, and which terms count as zero because they lie too far away."""
     shift = maximum - terms.exponent
     window = np.array([dict(step.window).get(name, HUGE) for name in owner])
     outside = shift > window
@@ -77,7 +77,7 @@ def _shifts(terms: Numbers, owner: Array, maximum: Array, step: Align) -> tuple[
 
 
 def _spared(terms: Numbers, owner: Array, last: Array, step: Align) -> Array:
-    """Which terms `spared` makes zeros."""
+    """The terms that `spared` turns into zeros."""
     least = np.array([dict(step.spared).get(name, HUGE) for name in owner])
     below = bit_length(terms.significand) + terms.lsb <= last
     return (last > least) & terms.sign & below
@@ -92,7 +92,7 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
     seen = (low_bits(terms.significand, np.maximum(cut - step.sticky_gap, 0)) != 0) & ~np.asarray(
         signals.unseen
     )
-    # each shifter rounds its own term; the sticky bit, seen, tells whether any cut bit was one
+    # each shifter rounds its own term; the sticky bit, seen, shows whether any cut bit was one
     kept = shifted(terms.sign, terms.significand, cut, step.rounding)
     sign = terms.sign.copy()
     if signals.logical:
@@ -116,7 +116,7 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
 
 
 def _with_sticky_added(numbers: Numbers, seen: Array, there: Array) -> Numbers:
-    """Each with its sticky bit as one more bit, which is added with the others."""
+    """Each term with its sticky bit as one more bit, which is added with the others."""
     return replace(
         numbers,
         significand=np.where(there, shl(numbers.significand, 1) | seen, numbers.significand),
@@ -125,7 +125,7 @@ def _with_sticky_added(numbers: Numbers, seen: Array, there: Array) -> Numbers:
 
 
 def _zeros(found: Numbers, signals: ShiftSignals, step: Align) -> Numbers:
-    """Zeros that take part, or whose sticky bit is set where they lie far below."""
+    """Zeros that take part, or whose sticky bit is set if they lie far below."""
     terms, bits, there = signals.terms, signals.fraction_bits, signals.maximum != -HUGE
     zero = (terms.kind == Kind.ZERO) & there
     if step.zeros == "sticky":
@@ -156,7 +156,7 @@ def _logically(kept: Array, sign: Array, signals: ShiftSignals, cut: Array) -> t
 
 
 def moved(signals: ShiftSignals) -> Numbers:
-    """The terms of an IEEE addition where the shifts say that they lie."""
+    """The terms of an IEEE addition after their shifts."""
     terms = signals.terms
     by = np.where(terms.finite, signals.maximum - terms.exponent - signals.shift, 0)
     lsb, significand, sticky = terms.lsb + by, terms.significand, terms.sticky

@@ -1,4 +1,4 @@
-"""Arrays of whole numbers as long as they come: machine integers where they fit, Python's where not."""
+"""Arrays of integers of any size: machine integers if they fit, Python's if not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from golden.number.rounding import ABOVE, BELOW, ROUNDINGS, TIE
 
 Array = Any
-"""A NumPy array; significands are Python integers (dtype object), as long as they come."""
+"""A NumPy array; significands are Python integers (dtype object) of any size."""
 _LONGEST = 20_000
-"""Places that a shift moves at most: more than any exponents lie apart."""
+"""The largest shift: more than the distance of any two exponents."""
 _SHORT = 60
-"""Bits of magnitude up to which machine integers hold what is computed; Python's hold the rest."""
+"""Bits of magnitude up to which machine integers are used."""
 _length_of_long = np.frompyfunc(lambda value: int(value).bit_length(), 1, 1)
 
 
@@ -34,21 +34,21 @@ def is_short(value: Array, more: int = 0) -> bool:
 
 
 def shl(value: Array, count: Array) -> Array:
-    """value << count, whatever it takes."""
+    """value << count, of any size."""
     if is_short(value, min(int(np.max(count, initial=0)), _LONGEST)):
         return value << count
     return value.astype(object) << np.minimum(count, _LONGEST).astype(object)
 
 
 def shr(value: Array, count: Array) -> Array:
-    """value >> count."""
+    """value >> count, of any size."""
     if value.dtype == object:
         return value >> np.minimum(count, _LONGEST).astype(object)
     return value >> np.minimum(count, _SHORT + 2)
 
 
 def modulo(value: Array, bits: int) -> Array:
-    """What a word of `bits` bits holds of each, as a number without a sign."""
+    """The content of an unsigned word of `bits` bits."""
     return (value if bits < _SHORT else value.astype(object)) % (1 << bits)
 
 
@@ -60,8 +60,8 @@ def low_bits(value: Array, count: Array) -> Array:
 
 
 def shifted(sign: Array, magnitude: Array, cut: Array, mode: str) -> Array:
-    """Magnitudes moved right by `cut` places (left where it is negative) and rounded; what
-    golden/number/rounding.py does with one."""
+    """Magnitudes shifted right by `cut` places (left if negative) and rounded; golden/number/rounding.py for
+    arrays."""
     right = np.maximum(cut, 0)
     kept = shr(shl(magnitude, np.maximum(-cut, 0)), right)
     rest = low_bits(magnitude, right)
@@ -76,7 +76,7 @@ def shifted(sign: Array, magnitude: Array, cut: Array, mode: str) -> Array:
 
 
 def held(total: Array, bits: Array, overflow: str = "wrap") -> Array:
-    """Signed sums as a two's complement register of `bits` bits holds them."""
+    """Signed sums in a two's complement register of `bits` bits."""
     half = shl(np.ones(total.shape, object), np.asarray(bits)) >> 1
     if overflow == "saturate":
         return np.where(bits > 0, np.minimum(np.maximum(total, -half), half - 1), 0)

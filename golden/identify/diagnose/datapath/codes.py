@@ -1,6 +1,6 @@
-"""From codes to exact numbers and back: decoding, special values, and the rounding that makes a code.
+"""Conversion between codes and exact numbers: decoding, special values, and the rounding to a code.
 
-What golden/number/formats.py and golden/number/rounding.py do with one number, for arrays of them.
+The same as golden/number/formats.py and golden/number/rounding.py, for arrays.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from golden.number.formats import Format, Kind
 from golden.number.rounding import ROUNDINGS
 
 _FURTHEST = 16
-"""Times around an exponent field that a number may be beyond it."""
+"""Multiples of the exponent field's range by which a number may exceed it."""
 
 
 def decoded(fmt: Format, codes: Array) -> Numbers:
-    """Exact numbers of codes (n, terms); what Format.decode says of one code."""
+    """Exact numbers of codes (n, terms); Format.decode for arrays."""
     words = codes.astype(np.int64) if fmt.storage < 64 else codes.astype(object)
     none = np.zeros(codes.shape, np.bool_)
     if not fmt.is_float:
@@ -82,7 +82,7 @@ def special_code(fmt: Format, kind: Array, sign: Array, nan: int | None) -> Arra
 
 
 def rounded_codes(signals: RoundingSignals) -> Array:
-    """Codes of a rounding; what golden/number/rounding.py does with one number."""
+    """Codes of a rounding; golden/number/rounding.py for arrays."""
     fmt = signals.fmt
     if not fmt.is_float:
         return _integer_codes(signals)
@@ -108,7 +108,7 @@ def rounded_codes(signals: RoundingSignals) -> Array:
 
 
 def _overflow(signals: RoundingSignals, digits: Array) -> tuple[Array, Array]:
-    """Which results overflow, and the digits of all: what is none keeps its lower bits."""
+    """The results that overflow, and the digits of all: a result that does not keeps its lower bits."""
     fmt = signals.fmt
     end = 1 << fmt.exponent_bits + fmt.fraction_bits
     match signals.overflows:
@@ -126,7 +126,7 @@ def _overflow(signals: RoundingSignals, digits: Array) -> tuple[Array, Array]:
 
 
 def _digits(signals: RoundingSignals, wide: type) -> Array:
-    """Exponent field and fraction of the rounded magnitudes; what is too large runs over."""
+    """Exponent field and fraction of the rounded magnitudes; too large values run over."""
     fmt, kept, exact = signals.fmt, signals.kept, signals.significand
     exponent = signals.exponent
     cut = exponent - kept - signals.lsb  # round bit and sticky bits lie below this place
@@ -150,7 +150,7 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
 
 
 def _is_lost(signals: RoundingSignals, digits: Array) -> Array:
-    """Which results become zero although they are none: what is flushed, and what loses its carry."""
+    """Nonzero results that become zero: flushed ones, and ones that lose their carry."""
     fmt, normal = signals.fmt, 1 << signals.fmt.fraction_bits
     lost = np.zeros(digits.shape, np.bool_)
     if signals.subnormal_carry == "lost":
@@ -178,7 +178,7 @@ def cut_any(signals: RoundingSignals) -> Array:
 
 
 def _as_seen(exact: Array, cut: Array, signals: RoundingSignals) -> Array:
-    """The numbers without the cut bits that the rounding does not see."""
+    """The numbers without the cut bits that the rounding ignores."""
     deep = cut >= 2  # there are bits below the round bit
     below = np.maximum(cut - 1, 0)  # bits below the round bit
     seen = below if signals.seen is None else np.minimum(np.maximum(signals.seen, 0), below)
@@ -209,14 +209,14 @@ def _integer_codes(signals: RoundingSignals) -> Array:
 
 
 def converted(fmt: Format, numbers: Numbers) -> Numbers:
-    """Numbers as another format holds them, exactly: with its exponents."""
+    """Exact numbers in another format, with its exponents."""
     found = decoded(fmt, as_codes(fmt, encoded(fmt, numbers, None)))
     return replace(found, kind=numbers.kind, sign=numbers.sign)
 
 
 def with_gap(signals: RoundingSignals, gap: int | None) -> Array:
-    """The significands of which a rounding does not see the `gap` bits right below the round bit; None: none
-    of the bits below it."""
+    """The significands for a rounding that ignores the `gap` bits right below the round bit; None: all bits
+    below it."""
     cut = signals.exponent - signals.kept - signals.lsb
     below = np.maximum(cut - 1, 0)  # bits below the round bit
     seen = np.zeros_like(below) if gap is None else np.maximum(below - gap, 0)

@@ -36,11 +36,11 @@ from golden.identify.diagnose.datapath.signals import (
 )
 from golden.identify.diagnose.datapath.terms import (
     HUGE,
-    beside,
     combined_bits,
     facts_of,
     facts_of_one,
     groups,
+    joined,
     leading_of,
     picked_sign,
     product,
@@ -53,7 +53,7 @@ from golden.identify.diagnose.datapath.terms import (
     zero_sign_of,
     zeros_like,
 )
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind
 from golden.program.program import NO_SEED, Operation
 from golden.program.signature import Bits, Operands
@@ -74,27 +74,27 @@ from golden.program.steps import (
 )
 
 _NAN_WORDS = ("nans", "first_nan", "nan_order")
-"""Keys that decide nothing but the word of a NaN, which the core then gives."""
+"""Keys that decide only the word of a NaN, which then comes from the core."""
 
 
 def runs(ins: Instruction) -> bool:
-    """Whether the steps of an instruction can run here: those of one mode, of one dot product by itself."""
+    """Whether the data path can run the steps of an instruction: of one mode, and of one dot product by
+    itself."""
     return not ins.state and ins.modes is None
 
 
 def results(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> Bits:
-    """What a unit answers that computes `ins` with these faults, raw codes (n,).
+    """The results of a unit that computes `ins` with these faults, raw codes (n,).
 
     Args:
-        ins: one that `runs`.
-        operands: as `ins.dot` takes them, one leading dimension (n,).
+        ins: one that `runs`. operands: as `ins.dot` takes them, one leading dimension (n,).
     """
     return _with_nan_words(ins, operands, _ran(ins, faults, operands)[0])
 
 
 def inexact(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> Array:
-    """Which results (n,) a unit with these faults takes as rounded: its last operation cut something, or its
-    result is too large."""
+    """The results (n,) that a unit with these faults considers rounded: its last operation cut something, or
+    its result is too large."""
     return _ran(ins, faults, operands)[1]
 
 
@@ -119,7 +119,7 @@ def _read(ins: Instruction, operands: Operands) -> Read:
 
 
 def _ran(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> tuple[Bits, Array]:
-    """Codes as they come, and which are inexact."""
+    """The codes, and which are inexact."""
     run, read = _Run(tuple(faults)), _read(ins, operands)
     codes: dict[str, Array] = {"c": read.codes["c"], "zero": np.zeros_like(read.codes["c"])}
     codes[NO_SEED] = codes["zero"]
@@ -132,7 +132,7 @@ def _ran(ins: Instruction, faults: Iterable[Faulty], operands: Operands) -> tupl
 
 
 def _with_nan_words(ins: Instruction, operands: Operands, codes: Bits) -> Bits:
-    """The codes with the core's NaNs, in units that hand NaNs on, where both have one."""
+    """The codes with the core's NaNs if both have one, for units that pass NaNs on."""
     steps = [step for operation in ins.program.operations for step in operation.steps]
     if not any(getattr(step, key, ()) for step in steps for key in _NAN_WORDS):
         return codes
@@ -170,10 +170,11 @@ class _Run:
                         rule(signals)
 
     def operation(self, operation: Operation, read: Read, results: Mapping[str, Array]) -> Array:
-        """The codes of an operation's result, (n,); `results`: those of the earlier ones."""
+        """The codes of an operation's result, (n,); `results`: results of the earlier operations."""
         self._read(operation, read, results)
         count = len(results["c"])
         self.made = {}
+        """For a register with a sum: maximum, distance, subtraction, signed_zero."""
         self.fresh_nans = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_)
         self.ended, self.inexact = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         self.answer, self.infinite = np.zeros(count, object), np.zeros(count, np.bool_)
@@ -186,7 +187,7 @@ class _Run:
         raise AssertionError("a program's last step writes d")
 
     def _infinite(self, codes: Array, fmt: Format) -> Array:
-        """The codes with infinities of their signs where a fault has left them nothing else."""
+        """The codes with signed infinities where a fault has left them nothing else."""
         if not self.infinite.any():
             return codes
         minus = (codes >> fmt.sign_shift & 1).astype(np.bool_)
@@ -201,6 +202,7 @@ class _Run:
         # decode: from codes to exact numbers; NaNs and infinities keep the number that their codes would be
         signals = OperandSignals({name: decoded(own[name], codes[name]) for name in own}, own)
         self.coded = {name: numbers.kind for name, numbers in signals.numbers.items()}
+        """Kinds of the operands of the operation according to their codes."""
         self.change("operands", signals)
         self.registers = dict(signals.numbers)
         if operation.operand_format is not None:
@@ -280,7 +282,7 @@ class _Run:
         return self._finished(found, step) if isinstance(step, Multiply) else found
 
     def _finished(self, products: Numbers, step: Multiply) -> Numbers:
-        """Products as the step leaves them."""
+        """The products after the step."""
         if step.overflow_exponent is not None:
             over = products.finite & (leading_of(products) >= step.overflow_exponent)
             products.kind = np.where(over, int(Kind.INFINITY), products.kind)
@@ -301,6 +303,7 @@ class _Run:
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
         self.change("specials", signals)
         self.wraps = self.wraps or signals.wraps
+        """Whether sums with an undetected special value are zero."""
         signals.kind, seen = self._leave_unseen(step.of, signals), signals.kind
         if signals.signed_by_sum is not None:
             self.infinite = self.infinite | (signals.signed_by_sum & ~self.ended)
@@ -324,7 +327,7 @@ class _Run:
         self.ended = self.ended | fresh
 
     def _leave_unseen(self, names: Sequence[str], signals: SpecialSignals) -> Array:
-        """Special values that nobody sees are numbers to all later steps; returns what is seen."""
+        """Turns undetected special values into numbers for all later steps; returns the detected ones."""
         if signals.unseen is None:
             return signals.kind
         for name in names:
@@ -354,7 +357,7 @@ class _Run:
     def _summed(
         self, terms: Numbers, owner: Array, rounding: str, step: Sum | None = None
     ) -> tuple[Numbers, dict[str, Array]]:
-        """The exact sum of terms (n, 1), and what is known of it."""
+        """The exact sum of terms (n, 1), and its known properties."""
         finite = terms.finite
         total, lsb, exponent = total_of(terms)
         # one's complement to the sign of c: each term of the other sign lacks the one of its negation
@@ -433,8 +436,7 @@ class _Run:
         return self._last(step, operation)
 
     def _last(self, step: Additions | Fma, operation: Operation) -> Array | None:
-        """The codes where the step writes d: its sums were rounded to d's format already, or are exact in
-        it."""
+        """The codes if the step writes d: its sums were rounded to d's format already, or are exact in it."""
         if step.to != "d":
             return None
         overflow = step.overflow if isinstance(step, Additions) else "ieee"
@@ -524,12 +526,12 @@ class _Run:
         return np.where(special, special_code(fmt, seen.kind, seen.sign, step.nan), code.code)
 
     def _terms(self, names: Sequence[str]) -> tuple[Numbers, Array]:
-        """The terms of registers side by side, and the register of each."""
-        return beside([(name, self.registers[name]) for name in names])
+        """The terms of several registers in one array, and the register of each."""
+        return joined([(name, self.registers[name]) for name in names])
 
 
 def _as_number(signals: TotalSignals, step: Sum | None) -> Numbers:
-    """A sum as the register after it holds it; NaNs and infinities among the terms win."""
+    """The content of the register after a sum; NaNs and infinities among the terms win."""
     terms, total, exponent, lsb = signals.terms, signals.total, signals.exponent, signals.lsb
     if step is not None and step.width is not None:
         total = held(total, np.maximum(exponent + step.width - lsb, 0), step.overflow)

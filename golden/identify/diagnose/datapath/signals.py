@@ -16,7 +16,7 @@ PLACES = ("operands", "scales", "products", "specials", "shifts", "total", "norm
 
 
 class Faulty(Protocol):
-    """A fault as the data path sees it: rules that change the signals of places, in some kinds of steps."""
+    """A fault in the data path: rules that change the signals of places, in some kinds of steps."""
 
     @property
     def signals(self) -> tuple[tuple[str, Callable[..., None]], ...]:
@@ -25,7 +25,7 @@ class Faulty(Protocol):
 
     @property
     def of(self) -> tuple[type[Step], ...]:
-        """The kinds of steps in which the fault is; none: all."""
+        """The kinds of steps with the fault; none: all."""
         ...
 
 
@@ -48,12 +48,12 @@ class Numbers:
 
     @staticmethod
     def join(parts: Sequence[Numbers]) -> Numbers:
-        """The terms of several, side by side."""
+        """The terms of several in one array."""
         return Numbers(*(np.hstack([getattr(p, one.name) for p in parts]) for one in fields(Numbers)))
 
     @property
     def finite(self) -> Array:
-        """Which take part in sums."""
+        """The terms that take part in sums."""
         return self.kind == Kind.FINITE
 
 
@@ -98,7 +98,7 @@ class ProductSignals:
     a: Numbers
     b: Numbers
     answer: Kind
-    """What an invalid product is."""
+    """The answer for an invalid product."""
     coded: dict[str, Array]
     """Kinds of a and b as their codes say: a test for zero of its own sees them, whatever the multiplier
     reads."""
@@ -115,7 +115,8 @@ class SpecialSignals:
     the unseen terms as `unseen_as`.
 
     wraps: an IEEE addition of a number with the exponent of infinities, which only unseen terms have, is
-    zero."""
+    zero.
+    """
 
     kind: Array
     sign: Array
@@ -179,7 +180,7 @@ class TotalSignals:
 
 @dataclass
 class NormalizeSignals:
-    """Numbers before they are normalised."""
+    """Numbers before normalisation."""
 
     numbers: Numbers
 
@@ -236,7 +237,7 @@ class RoundingSignals:
 
     @property
     def leading(self) -> Array:
-        """Exponent of the leading one; of zeros it means nothing."""
+        """Exponent of the leading one; meaningless for zeros."""
         return bit_length(self.significand) - 1 + self.lsb
 
     @property
@@ -247,7 +248,7 @@ class RoundingSignals:
 
 @dataclass
 class CodeSignals:
-    """The code of a rounding, and what it was made of."""
+    """The code of a rounding, with its inputs."""
 
     code: Array
     rounding: RoundingSignals

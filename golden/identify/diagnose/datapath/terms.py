@@ -1,4 +1,4 @@
-"""What one step does to arrays of exact numbers: products, sums, infinities, zeros."""
+"""One step on arrays of exact numbers: products, sums, infinities, zeros."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def product(a: Numbers, b: Numbers) -> tuple[Numbers, Array]:
 
 
 def combined_bits(a: Numbers, b: Numbers, operation: str) -> Numbers:
-    """What is counted where bits are combined, not numbers multiplied."""
+    """The counted bits, if bits are combined instead of numbers multiplied."""
     x, y = a.significand, b.significand
     bits = x & y if operation == "and" else x ^ y
     zeros, none = np.zeros_like(bits), np.zeros(bits.shape, np.bool_)
@@ -57,7 +57,7 @@ def combined_bits(a: Numbers, b: Numbers, operation: str) -> Numbers:
 
 
 def with_hidden_bit(numbers: Numbers, zeros: str) -> Numbers:
-    """Numbers whose significands are all taken as 1.f, zeros' too if they are `set`."""
+    """Numbers with all significands read as 1.f; zeros' too, if they are `set`."""
     hit = numbers.finite | ((numbers.kind == Kind.ZERO) & (zeros == "set"))
     hidden = shl(np.ones_like(numbers.significand), np.maximum(numbers.exponent - numbers.lsb, 0))
     significand = np.where(hit, numbers.significand | hidden, numbers.significand)
@@ -68,7 +68,8 @@ def with_hidden_bit(numbers: Numbers, zeros: str) -> Numbers:
 
 
 def special_sum(terms: Numbers) -> tuple[Array, Array, Array]:
-    """(n, 1): which sums have a term that is a NaN or an infinity, their kinds, and the infinities' signs."""
+    """(n, 1): sums with a NaN or an infinity among their terms, the kinds of these, and the infinities'
+    signs."""
     infinite = terms.kind == Kind.INFINITY
     plus, minus = (infinite & ~terms.sign).any(axis=1), (infinite & terms.sign).any(axis=1)
     nan = (terms.kind == Kind.NAN).any(axis=1) | (plus & minus)
@@ -99,16 +100,16 @@ def zero_sign_of(terms: Numbers, rounding: str) -> Array:
 
 
 def facts_of(terms: Numbers, exponent: Array) -> dict[str, Array]:
-    """What a rounding may know of the sum that it rounds. Zeros have signs and exponents, too: an adder that
-    looks at no zeros sees both."""
+    """What a rounding may know about its sum. Zeros have signs and exponents, too, for an adder that does not
+    test for zeros."""
     least = terms.exponent.min(axis=1, keepdims=True)
     plus, minus = (~terms.sign).any(axis=1, keepdims=True), terms.sign.any(axis=1, keepdims=True)
     return {"maximum": exponent, "distance": np.maximum(exponent - least, 0), "subtraction": plus & minus}
 
 
 def facts_of_one(numbers: Numbers) -> dict[str, Array]:
-    """The same of a number that is no sum: nothing was apart. A product has the exponent of its factors
-    together, which its leading one may lie above (it carries) or below (of a subnormal factor)."""
+    """The same for a number that is no sum. A product has the sum of its factors' exponents, and its leading
+    one may lie above (a carry) or below (a subnormal factor)."""
     none = np.zeros(numbers.lsb.shape, np.bool_)
     distance = np.zeros(numbers.lsb.shape, np.int64)
     return {"maximum": numbers.exponent, "distance": distance, "subtraction": none, "signed_zero": none}
@@ -123,7 +124,7 @@ def register_lsb(finite: Array, lsb: Array) -> int | None:
 
 
 def picked_sign(infinite: Array, sign: Array, rule: str) -> Array:
-    """(n,): the sign of the answer where there are infinities: of the first, of the last, plus or minus."""
+    """(n,): the sign of an infinite answer: of the first infinity, of the last, plus or minus."""
     if rule in ("positive", "negative"):
         both = (infinite & sign).any(axis=1) & (infinite & ~sign).any(axis=1)
         only = (infinite & sign).any(axis=1)
@@ -136,7 +137,7 @@ def picked_sign(infinite: Array, sign: Array, rule: str) -> Array:
 
 
 def with_sticky(numbers: Numbers) -> Numbers:
-    """Numbers as a rounding sees them: the sticky bit is one more bit below the last one."""
+    """Numbers for a rounding: the sticky bit is one more bit below the last one."""
     if not numbers.sticky.any():
         return numbers
     significand = np.where(numbers.sticky, shl(numbers.significand, 1) | 1, numbers.significand)
@@ -150,18 +151,18 @@ def leading_of(numbers: Numbers) -> Array:
 
 
 def settled(numbers: Numbers) -> Numbers:
-    """The numbers with every zero as one that takes no part in a maximum exponent."""
+    """The numbers with every zero turned into one that takes part in no maximum exponent."""
     zero = numbers.finite & (numbers.significand == 0) & ~numbers.sticky.any(axis=1, keepdims=True)
     return replace(numbers, kind=np.where(zero, int(Kind.ZERO), numbers.kind)) if zero.any() else numbers
 
 
 def zeros_like(numbers: Numbers) -> Numbers:
-    """As many positive zeros."""
+    """Positive zeros in the same shape."""
     zero, none = np.zeros_like(numbers.lsb), np.zeros_like(numbers.sign)
     return Numbers(zero, none, zero, zero, zero, none)
 
 
-def beside(parts: Sequence[tuple[str, Numbers]]) -> tuple[Numbers, Array]:
-    """The terms of registers side by side, and the register of each."""
+def joined(parts: Sequence[tuple[str, Numbers]]) -> tuple[Numbers, Array]:
+    """The terms of several registers in one array, and the register of each."""
     owner = [name for name, numbers in parts for _ in range(numbers.kind.shape[1])]
     return Numbers.join([numbers for _, numbers in parts]), np.array(owner)

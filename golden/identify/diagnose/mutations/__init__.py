@@ -1,9 +1,9 @@
 """Every fault that a unit may have, declared once, by the step in which it is.
 
-A module holds what may be wrong in one kind of step: `program(ins)` what the schema of units can say, and
-`signals(ins)` what it cannot, a signal of the data path that is changed. `ports` and `accumulator` hold what
-may be wrong around the arithmetic. None knows a particular unit; numbers lie in the ranges that the widths of
-the program suggest. docs/diagnosis.md lists the names.
+A module holds the faults of one kind of step: `program(ins)` the ones that the schema of units can express,
+and `signals(ins)` the others, changes of a signal of the data path. `ports` and `accumulator` hold the faults
+around the arithmetic. None knows a particular unit; numbers lie in the ranges that the widths of the program
+suggest. docs/diagnosis.md lists the names.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from golden.identify.diagnose import datapath
 from golden.identify.diagnose.mutations import alignment, operands, products, rounding, specials, sums, wiring
 from golden.identify.diagnose.mutations.accumulator import controls, kept
 from golden.identify.diagnose.mutations.modes import mode_ports, mode_skews
-from golden.identify.diagnose.mutations.mutation import BESIDE, Mutation, run
+from golden.identify.diagnose.mutations.mutation import CONTEXT, Mutation, run
 from golden.identify.diagnose.mutations.ports import ports, skews
 from golden.identify.diagnose.mutations.words import in_words_of
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 
-__all__ = ["BESIDE", "Mutation", "names", "of_ports", "of_program", "of_signals", "run"]
+__all__ = ["CONTEXT", "Mutation", "names", "of_ports", "of_program", "of_signals", "run"]
 
 _STEPS = (alignment, sums, rounding, products, specials, operands)
 
 
 def of_program(ins: Instruction, nan: int | None = None) -> Iterator[Mutation]:
-    """Every change of the program, which the schema of units can say.
+    """Every change of the program that the schema of units can express.
 
     Args:
-        nan: the NaN word that the unit was seen to answer, if another one than it should.
+        nan: the NaN word that the unit answers, if it is not the expected one.
     """
     for step in _STEPS:
         yield from (in_words_of(ins, one) for one in step.program(ins))
@@ -36,11 +36,11 @@ def of_program(ins: Instruction, nan: int | None = None) -> Iterator[Mutation]:
         yield rounding.nan_word(nan)
 
 
-def of_ports(ins: Instruction, there: Collection[str] = BESIDE, ordered: bool = True) -> Iterator[Mutation]:
+def of_ports(ins: Instruction, there: Collection[str] = CONTEXT, ordered: bool = True) -> Iterator[Mutation]:
     """Every fault around the arithmetic.
 
     Args:
-        there: names of what stands with the operands, of a unit that keeps its accumulator (`BESIDE`).
+        there: names of the available context of the operands (`CONTEXT`).
         ordered: whether operands and results of the vector before or after are among them.
     """
     found = [*ports(ins), *controls(ins, there), *([*skews(ins), *kept(ins, there)] if ordered else [])]
@@ -48,14 +48,14 @@ def of_ports(ins: Instruction, there: Collection[str] = BESIDE, ordered: bool = 
 
 
 def of_signals(ins: Instruction) -> Iterator[Mutation]:
-    """Every changed signal of the data path; none where the steps do not run there."""
+    """Every changed signal of the data path; none if the data path cannot run the steps."""
     if datapath.runs(ins):
         for step in (operands, wiring, products, specials, alignment, sums, rounding):
             yield from (in_words_of(ins, one) for one in step.signals(ins))
 
 
 def names(ins: Instruction) -> set[str]:
-    """The slugs of all single faults of an instruction, but for those that its results suggest (`nan-word`,
+    """The slugs of all single faults of an instruction, except the ones that its results suggest (`nan-word`,
     `result-constant`, `known-...`)."""
     if ins.modes is not None:
         units = (unit.stateless for unit in ins.mode_units.values())

@@ -1,7 +1,7 @@
-"""What may be wrong in a unit that keeps its accumulator: what `clear` and `load` do to it.
+"""Faults of a unit that keeps its accumulator: what `clear` and `load` do to it.
 
-They need more than one dot product's operands: what the unit held, and what it was given with `clear` and
-`load` (`beside`).
+They need more than the operands of one dot product: the previous accumulator, and the operands given with
+`clear` and `load` (`context_of`).
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import numpy as np
 
 from golden.identify.diagnose.mutations.mutation import Mutation, Rewire
 from golden.identify.diagnose.mutations.ports import without_c
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.program.state import before
 
 
-def beside(takes: Signature, operands: Operands, results: Bits, held: int = 0) -> Operands:
-    """What stands with the operands of `takes.stateless`: `clear`, and as `held` the result before. Where
-    the unit takes c in, `load`, its own operands as given_a and so on, and as `late` what it would hold if it
-    took c in one dot product late.
+def context_of(takes: Signature, operands: Operands, results: Bits, held: int = 0) -> Operands:
+    """The context of the operands of `takes.stateless`: `clear`, and as `held` the result before. If the unit
+    loads c, also `load`, the unit's own operands as given_a and so on, and as `late` the accumulator if c
+    were loaded one dot product late.
 
     Args:
         operands, results: in order of time, as the unit takes and gives them.
-        held: what it held at first.
+        held: the first content of the accumulator.
     """
     clear = operands["clear"]
     before_it = before(results, np.zeros_like(clear), held)
@@ -40,8 +40,8 @@ def beside(takes: Signature, operands: Operands, results: Bits, held: int = 0) -
     return found
 
 
-def beside_of_one(takes: Signature, operands: Operands) -> Operands:
-    """What `beside` gives, of dot products that neither clear nor load, each by itself: `operands` of the
+def context_of_each(takes: Signature, operands: Operands) -> Operands:
+    """The result of `context_of` for single dot products that neither clear nor load: `operands` of the
     stateless unit."""
     nothing = np.zeros(len(operands["a"]), np.uint8)
     found = {"clear": nothing, "held": operands["c"]}
@@ -51,8 +51,8 @@ def beside_of_one(takes: Signature, operands: Operands) -> Operands:
 
 
 def controls(ins: Instruction, there: Collection[str]) -> list[Mutation]:
-    """Faults of the operands `clear` and `load` of a unit that keeps its accumulator; they need what stands
-    with its operands, of which it has those `there`."""
+    """Faults of the operands `clear` and `load` of a unit that keeps its accumulator; they need the context
+    that `there` names."""
     faults: dict[str, tuple[str, Rewire]] = {}
     if "clear" in there:
         faults |= _clears("given_a" in there)
@@ -120,7 +120,7 @@ def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
         "load-zero": ("load sets the accumulator to zero, not to c", _c_zero),
         "load-adds": (adds, _c_added(fmt)),
         "load-loses-products": (
-            "load takes c in after the products, and loses those that come with it",
+            "load takes c in after the products, and loses the products that come with it",
             _no_products,
         ),
         "load-adds-products": ("load takes c in and adds the products that come with it", _with_products),
@@ -139,7 +139,7 @@ def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
 
 
 Rule = Callable[[Operands, Bits], Operands]
-"""What becomes of dot products: those of a mask."""
+"""A change of dot products: of the ones in a mask."""
 
 
 def _where(control: str, rule: Rule) -> Rewire:

@@ -1,5 +1,5 @@
-"""What may be wrong where terms are aligned: widths, the rounding of cut bits, sticky bits, the largest
-exponent, and the shifters."""
+"""Faults in the alignment of terms: widths, the rounding of cut bits, sticky bits, the largest exponent, and
+the shifters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from golden.identify.diagnose.mutations.mutation import (
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES, signed_slug
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import MODES
 from golden.program.keys import Candidate
 from golden.program.steps import (
@@ -158,7 +158,7 @@ def _maximum(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _candidates(ins: Instruction) -> Iterator[Mutation]:
-    """Units that list what their maximum is of, that spare c, that subtract in one's complement."""
+    """Units that list the candidates of their maximum, that spare c, that add in one's complement."""
     for step in steps_of(ins, Align):
         for i, one in enumerate(step.maximum):
             name = f"{'leading ones' if one.leading else 'exponents'} of {' and '.join(one.of)}"
@@ -179,7 +179,7 @@ def _candidates(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _with_candidate(step: Align, index: int, new: tuple[Candidate, ...]) -> Apply:
-    """Puts others in the place of one candidate of `step`."""
+    """Replaces one candidate of `step` by others."""
     maximum = (*step.maximum[:index], *new, *step.maximum[index + 1 :])
     return fields(Align, when=lambda s: s.maximum == step.maximum, maximum=maximum)
 
@@ -241,8 +241,8 @@ def _limited(precision: int, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _ored_behind(precision: int, kind: type[Step]) -> Iterator[Mutation]:
-    """A sticky bit that is no part of the addition: where the signs differ it belongs to what is taken
-    away."""
+    """A sticky bit that does not take part in the addition: with different signs it belongs to the
+    subtrahend."""
     for places in range(precision, precision + 6):
         text = (
             f"has an ORed sticky bit after the sum for what lies more than {places} places below the "
@@ -253,7 +253,7 @@ def _ored_behind(precision: int, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _kept(ins: Instruction) -> int:
-    """Fraction bits that the shifts keep: F, or those of the format that additions round to."""
+    """Fraction bits that the shifts keep: F, or the fraction bits of the format that additions round to."""
     aligned = [bits for step in ins.program.steps_of(Align) for _, bits in step.fraction_bits]
     formats = [format_of(s) for kind in (Additions, Fma) for s in ins.program.steps_of(kind)]
     return max([*aligned, *(fmt.fraction_bits for fmt in formats if fmt is not None)])
@@ -289,7 +289,7 @@ def _is_term(j: int, s: ShiftSignals) -> Any:
 
 
 def _left_out(ins: Instruction) -> Iterator[Mutation]:
-    """Terms that the search for the largest exponent does not see."""
+    """Terms that the search for the largest exponent skips."""
     rules = {
         "dropped": "lost where it lies above",
         "lost": "lost where it lies above, or alone",
@@ -309,8 +309,8 @@ _FAR = 1 << 30
 
 
 def _leave_out(s: ShiftSignals, mask: Callable[[ShiftSignals], Any], rule: str) -> None:
-    """Where there is another term, the maximum is that of the others. Of a term alone it is far below all: a
-    shift by a negative distance, which is a large one without its sign, takes the term, too ("lost")."""
+    """The maximum is taken over the other terms. A term alone has a maximum far below it: the shift distance
+    is negative, which is a large one without its sign, so the term is lost, too ("lost")."""
     left_out = mask(s)
     others = s.terms.finite & ~left_out
     some = others.any(axis=1, keepdims=True)
@@ -350,7 +350,7 @@ def _lost_bits(ins: Instruction, precision: int) -> Iterator[Mutation]:
 
 
 def _lose(s: ShiftSignals, places: int, side: str) -> None:
-    """In a multiply-add the window hangs on the product, unless c is far above it."""
+    """In a multiply-add the window depends on the product, unless c is far above it."""
     lost = np.where((s.owner == side) | (side == ""), places, 1 << 40)
     if side == "c":
         product = np.where(s.terms.finite[:, :1], s.terms.exponent[:, :1], s.maximum)

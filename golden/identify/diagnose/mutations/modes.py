@@ -1,8 +1,8 @@
-"""What may be wrong with the operand `mode`: bits of it that are exchanged, stuck or inverted, or that belong
-to another vector; and modes in words.
+"""Faults of the operand `mode`: exchanged, stuck or inverted bits, or bits of another vector; and modes in
+words.
 
-for one in rewired_modes(ins, operands, actual, equal):
-    print(one.text)
+    for one in rewired_modes(ins, operands, actual, equal):
+        print(one.text)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from golden.errors import OperandError
 from golden.identify.diagnose.mutations.mutation import Mutation
 from golden.identify.diagnose.mutations.ports import LATE, skews
 from golden.identify.diagnose.policy import SEARCH
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
 
@@ -88,9 +88,9 @@ def _of_neighbour(mask: int, late: int) -> Callable[[Operands], Operands]:
 
 
 def modes_in_words(failing: list[str], modes: list[str]) -> str:
-    """In which modes results differ: by the fields that they have in common, where that says it.
+    """The modes in which results differ: by their common fields, if these describe them exactly.
 
-    failing, modes: as `Instruction.by_mode` names them, "rm down, ftz none"; those that fail, and all.
+    failing, modes: in the notation of `Instruction.by_mode`, "rm down, ftz none"; the failing ones, and all.
     """
     if len(failing) == len(modes):
         return f"results differ in all {len(modes)} modes"
@@ -101,8 +101,8 @@ def modes_in_words(failing: list[str], modes: list[str]) -> str:
     ]
     if len(alike) == len(failing) > 1:
         whole = [set(column) for column in _columns(modes)]
-        told = [" or ".join(few) for few, every in zip(own, whole, strict=True) if set(few) != every]
-        return f"{counted}, those with {', '.join(told)}"
+        fields = [" or ".join(few) for few, every in zip(own, whole, strict=True) if set(few) != every]
+        return f"{counted}, those with {', '.join(fields)}"
     more = f" and {len(failing) - 8} more" if len(failing) > 8 else ""
     return f"{counted} ({'; '.join(failing[:8])}{more})"
 
@@ -117,7 +117,7 @@ def _on_mode(slug: str, text: str, remap: Callable[..., Bits]) -> Mutation:
 
 
 def _bit_names(ins: Instruction) -> list[str]:
-    """What each bit of `mode` stands for."""
+    """The meaning of each bit of `mode`."""
     assert ins.modes is not None
     return [
         field.name if field.bits == 1 else f"{field.name}[{bit}]"

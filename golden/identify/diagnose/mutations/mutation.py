@@ -1,7 +1,7 @@
-"""One thing that a unit may do differently: the one type of all faults that the diagnosis tries.
+"""The one type of all faults that the diagnosis tries.
 
-A mutation changes the program (what the schema of units can say), the codes at the ports, or one signal of
-the data path (golden/identify/diagnose/datapath). Mutations of all three kinds can be applied together.
+A mutation changes the program (what the schema of units can express), the codes at the ports, or one signal
+of the data path (golden/identify/diagnose/datapath). Mutations of all three kinds can be applied together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from golden.identify.diagnose import datapath
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.program.program import Operation, Program, S
 from golden.program.signature import Bits, Operands
 from golden.program.steps import Step
@@ -24,28 +24,28 @@ Rewrite = Callable[[Step, Operation], "Step | tuple[Step, ...]"]
 Rule = Callable[..., None]
 """Changes the signals of one place, whose class golden/identify/diagnose/datapath/signals.py has."""
 
-BESIDE = ("clear", "held", "load", "late", "given_a", "given_b", "given_c", "answered")
-"""Names of what stands with the operands: of a unit that keeps its accumulator `beside` of accumulator.py, of
-any other what it answered to the vector before."""
+CONTEXT = ("clear", "held", "load", "late", "given_a", "given_b", "given_c", "answered")
+"""Names of the context of operands: for a unit that keeps its accumulator the keys of `context_of` in
+accumulator.py, for any other its answer to the vector before."""
 SIGNAL_WEIGHT = 1.1
-"""Weight of a changed signal: a change that the schema can say (1.0) is the likelier explanation."""
+"""Weight of a changed signal: a change that the schema can express (1.0) is the likelier explanation."""
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """A fault that a unit may have, with what it changes.
+    """A fault that a unit may have, with its effect.
 
     Attributes:
         slug: its stable name; docs/diagnosis.md lists all.
         text: what the unit does, in words.
-        weight: of mutations that explain as much, the one with the lower weight is the likelier.
-        program: the instruction with another program; None where the change means nothing there.
+        weight: of mutations that explain equally much, the one with the lower weight is the likelier.
+        program: the instruction with another program; None if the change has no meaning there.
         operands, result: the codes at the ports, before and after the arithmetic.
-        kept: the codes of results, from the unit's own and those that it answered to the vectors before.
-        answer: what stands in the place of all arithmetic.
+        kept: the codes of results, from the unit's own and its answers to the vectors before.
+        answer: replaces all arithmetic.
         signals: (place, rule) of each changed signal of the data path, one of datapath.PLACES each.
         of: the kinds of steps whose signals change; none: all.
-        in_order: whether it looks at the vectors before or after, by one.
+        in_order: whether it uses the vectors before or after, by one.
         symptom: whether it states what the results look like, and no cause of it.
         does: equal for mutations that do the same under several names.
     """
@@ -66,11 +66,11 @@ class Mutation:
 
 
 def run(ins: Instruction, mutations: Sequence[Mutation], operands: Operands) -> Bits:
-    """What a unit answers that computes `ins` with these mutations of its ports and signals; those of the
-    program are in `ins` already."""
+    """The answers of a unit that computes `ins` with these mutations of its ports and signals; mutations of
+    the program are in `ins` already."""
     for one in mutations:
         operands = one.operands(operands) if one.operands else operands
-    own = {name: codes for name, codes in operands.items() if name not in BESIDE}
+    own = {name: codes for name, codes in operands.items() if name not in CONTEXT}
     inside = [one for one in mutations if one.signals]
     answer = next((one.answer for one in mutations if one.answer), None)
     if answer is not None:
@@ -84,7 +84,7 @@ def run(ins: Instruction, mutations: Sequence[Mutation], operands: Operands) -> 
 
 
 def distinct(found: Iterable[Mutation]) -> list[Mutation]:
-    """The first of each set of mutations that do the same."""
+    """The first of each set of mutations with the same effect."""
     kept: dict[Hashable, Mutation] = {}
     for one in found:
         kept.setdefault(one.slug if one.does is None else one.does, one)
@@ -95,8 +95,8 @@ def distinct(found: Iterable[Mutation]) -> list[Mutation]:
 
 
 def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
-    """The instruction with other operations; None where they are the same ones, or are not whole: a change
-    meant for a sum leaves nothing that writes the result of a unit without one."""
+    """The instruction with other operations; None if they are unchanged, or incomplete: removing a sum can
+    leave a unit without a step that writes the result."""
     new = tuple(operations)
     assert ins.modes is None, "a hypothesis is of one mode"
     if new == ins.program.operations or not all(map(_is_whole, new)):
@@ -115,7 +115,7 @@ def _is_whole(operation: Operation) -> bool:
 
 
 def rewrite(rule: Rewrite) -> Apply:
-    """Applies a rule to every step of every operation; it gives a step, or several, or none."""
+    """Applies a rule to every step of every operation; the rule returns one step, several, or none."""
 
     def apply(ins: Instruction) -> Instruction | None:
         operations = []
@@ -143,7 +143,7 @@ def fields(*kinds: type[Step], when: Callable[[Any], bool] = lambda step: True, 
 
 
 def without(kind: type[Step]) -> Apply:
-    """Leaves out the steps of a kind."""
+    """Removes the steps of a kind."""
     return rewrite(lambda step, _: () if isinstance(step, kind) else step)
 
 
@@ -158,7 +158,7 @@ def steps_of(ins: Instruction, kind: type[S]) -> list[S]:
 
 
 def kinds_of(ins: Instruction, *wanted: type[Step]) -> list[type[Step]]:
-    """Those of the wanted kinds of steps that the program has."""
+    """The kinds of `wanted` steps that the program has."""
     return [kind for kind in wanted if ins.program.steps_of(kind)]
 
 
@@ -186,8 +186,9 @@ def signal(
 def in_each(
     kinds: list[type[Step]], maker: Callable[[type[Step]], Iterable[Mutation]], names: dict[type[Step], str]
 ) -> Iterator[Mutation]:
-    """The mutations that a maker knows of one kind of step, for each of them. What tells the same mutation in
-    different steps apart is added to its slug, and `names` says the step in words."""
+    """The mutations that a maker produces for one kind of step, for each of these steps. A suffix
+    distinguishes the slug of the same mutation in different steps, and `names` describes the step in
+    words."""
     for kind in kinds:
         place = f"-in-{kind.__name__.lower()}" if len(kinds) > 1 else ""
         for one in maker(kind):

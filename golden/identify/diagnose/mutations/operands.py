@@ -1,5 +1,5 @@
-"""What may be wrong where operands and block scales are read: their format, subnormal numbers and the hidden
-bit, exponents, and numbers that are taken for others."""
+"""Faults in reading operands and block scales: formats, subnormal numbers and hidden bits, exponents, and
+numbers mistaken for others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from golden.identify.diagnose.mutations.mutation import (
 from golden.identify.diagnose.mutations.products import offsets
 from golden.identify.diagnose.mutations.rounding import flushed
 from golden.identify.diagnose.mutations.words import OTHERS
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, formats, get_format
 from golden.program.program import Operation
 from golden.program.steps import Flush, HiddenBit, Step
@@ -41,7 +41,7 @@ def program(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _there(ins: Instruction, names: str) -> str:
-    """Those of some operands that the unit has."""
+    """The given operands that the unit has."""
     return "".join(name for name in names if name not in ins.absent)
 
 
@@ -62,12 +62,12 @@ def _flushes(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _at_the_start(rule: Callable[[Instruction, Operation], tuple[Step, ...]]) -> Apply:
-    """Gives every operation the steps that a rule makes of it."""
+    """Puts the steps that a rule returns at the start of every operation."""
     return lambda ins: with_operations(ins, [o.with_steps(rule(ins, o)) for o in ins.program.operations])
 
 
 def _flushing(ins: Instruction, operation: Operation, names: str, rule: str) -> tuple[Step, ...]:
-    """Flushes operands by a rule, in place of what the operation does with them now."""
+    """Flushes operands by a rule, instead of the present treatment."""
     of = tuple(name for name in names if name == "c" or operation.k_index)
     if not of or not operation.seed_format.is_float:
         return operation.steps
@@ -125,7 +125,7 @@ def _without_nans(ins: Instruction, names: tuple[str, ...]) -> Instruction | Non
 def _read_as(
     ins: Instruction, fmt: Format, names: tuple[str, ...] = ("a", "b"), instead_of: str = ""
 ) -> Instruction | None:
-    """Reads these operands in a format; `instead_of`: those alone that have this one."""
+    """Reads these operands in a format; `instead_of`: only operands that have this one."""
     chosen = (name for name in names if not instead_of or ins.formats[name].name == instead_of)
     return _with_formats(ins, dict.fromkeys(chosen, fmt))
 
@@ -222,7 +222,7 @@ _MISTAKEN: dict[str, tuple[str, _Mask]] = {
     "fraction": ("has a fraction that is not zero", lambda s, n: _fraction(s, n) != 0),
     "no-fraction": ("has a fraction of zero", lambda s, n: _fraction(s, n) == 0),
 }
-"""Operands that may be taken for others."""
+"""Operands that may be mistaken for others."""
 _KINDS = {Kind.NAN: ("nan", "NaN"), Kind.INFINITY: ("infinite", "infinite"), Kind.ZERO: ("zero", "zero")}
 
 
@@ -231,7 +231,7 @@ def _fraction(s: OperandSignals, name: str) -> Array:
 
 
 def _kinds(floats: list[str]) -> Iterator[Mutation]:
-    """Numbers that are taken for special values, and for zeros: of one operand, of both factors, of all."""
+    """Numbers mistaken for special values, or for zeros: of one operand, of both factors, of all."""
     for names in _together(floats):
         every = names if len(names) == 1 else f"each of {', '.join(names)}"
         for slug, (where, mask) in _MISTAKEN.items():
@@ -243,7 +243,7 @@ def _kinds(floats: list[str]) -> Iterator[Mutation]:
 
 
 def _together(floats: list[str]) -> list[str]:
-    """Operands that may have a fault together."""
+    """Operands that may share a fault."""
     factors = "".join(name for name in floats if name != "c")
     return list(dict.fromkeys((*floats, factors, "".join(floats)))) if floats else []
 
@@ -262,8 +262,8 @@ def _take_for(s: OperandSignals, names: str, mask: _Mask, kind: Kind) -> None:
 
 
 def _hidden_bits(floats: list[str]) -> Iterator[Mutation]:
-    """The hidden bit of normal numbers, left out or given to the wrong ones; and the exponent field 0 taken
-    for one like any other."""
+    """The hidden bit missing from normal numbers, or given to the wrong ones; and the exponent field 0 read
+    as an ordinary exponent."""
     for names in _together(floats):
         listed, codes = ", ".join(names), (("products", partial(_test_codes, names=names)),)
         for zeros in (False, True):
@@ -306,7 +306,7 @@ def _set_hidden(s: OperandSignals, names: str) -> None:
 
 
 def _test_codes(s: ProductSignals, names: str) -> None:
-    """0 times infinity is told by the codes, whatever was read."""
+    """0 times infinity is detected from the codes, whatever was read."""
     for name, other in (("a", s.b), ("b", s.a)):
         if name in names:
             s.invalid = s.invalid | ((s.coded[name] == Kind.ZERO) & (other.kind == Kind.INFINITY))
@@ -327,7 +327,7 @@ def _leave_hidden(s: OperandSignals, names: str, inverted: bool) -> None:
 
 
 def _block_scales(ins: Instruction) -> Iterator[Mutation]:
-    """Block scales that count for more or less, and those of another block."""
+    """Block scales with a wrong weight, and block scales of another block."""
     for by, word in ((-1, "half"), (1, "twice"), (-2, "a quarter"), (2, "four times")):
         text = f"the scales of a product count {word} of what they should"
         slug = f"scale-exponent-{'minus' if by < 0 else 'plus'}-{abs(by)}"
@@ -346,7 +346,7 @@ def _block_scales(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _orders(blocks: int) -> Iterator[tuple[str, str, list[int]]]:
-    """For each block the one whose scale it gets."""
+    """For each block the block whose scale it gets."""
     every = range(blocks)
     if blocks < 2:
         return

@@ -1,5 +1,5 @@
-"""What may be wrong outside the arithmetic: operands that arrive differently, results that leave differently,
-and units that are a wire.
+"""Faults outside the arithmetic: wrong operands at the ports, wrong results at the ports, and units that are
+a wire.
 
 docs/diagnosis.md lists the names.
 """
@@ -18,20 +18,20 @@ from golden.identify.diagnose.mutations.mutation import Mutation, Rewire, Rework
 from golden.identify.diagnose.mutations.relations import relations
 from golden.identify.diagnose.mutations.wiring import repeated
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.program.steps import Additions, Fma
 from golden.vectors.word import Field, WordLayout
 
 LATE = ((1, "late"), (-1, "early"))
-"""By how many vectors an operand is another one's, and the word for it."""
+"""Vectors by which an operand is late, and the word for it."""
 _ALL_OF_IT = 0.9
-"""Weight of what says all of a unit: it comes before what says a part of it."""
+"""Weight of a description of the whole unit: lower than that of a description of a part."""
 
 
 def ports(ins: Instruction) -> list[Mutation]:
-    """Every fault of one vector by itself; of those that do the same the first."""
+    """Every fault of one vector by itself; of faults with the same effect only the first."""
     makers = (_left_out, _ranges, _stuck, _places, repeated, _words, _swapped, _results, relations)
     wires = (wire for end in _ends(ins) for wire in _wires(ins.formats["d"], end))
     return [*distinct(one for maker in makers for one in maker(ins)), *distinct([*wires, *_c_rounded(ins)])]
@@ -48,7 +48,7 @@ def constant(ins: Instruction, code: int) -> Mutation:
 
 
 def skews(ins: Instruction) -> list[Mutation]:
-    """Operands that belong to the vector before or after: a register too many or too few."""
+    """Operands of the vector before or after: a register too many or too few."""
     found = []
     for text, names in (("a and b", "ab"), ("c", "c"), ("a", "a"), ("b", "b")):
         for late, word in LATE if not set(names) & set(ins.absent) else ():
@@ -133,14 +133,14 @@ def _with_ones(ins: Instruction, names: tuple[str, ...], operands: Operands) -> 
 
 
 def _adds_signed_zeros(ins: Instruction) -> bool:
-    """Whether the result shows if a zero was added: +0 and -0 give +0, and -0 alone does not."""
+    """Whether the result shows that a zero was added: +0 and -0 give +0, and -0 alone does not."""
     return bool(ins.program.steps_of(Additions) or ins.program.steps_of(Fma)) and all(
         ins.formats[name].has_negative_zero for name in "abcd" if name not in ins.absent
     )
 
 
 def _as_minus_zero(ins: Instruction, names: str, place: int | slice = slice(None)) -> Rewire:
-    """-0, which no addition notices: of two factors the first one is negative."""
+    """-0, which changes no sum: of two factors the first one is negative."""
     fmt, zeros = ins.formats[names[0]], _with_zeros(names, place)
 
     def rewire(operands: Operands) -> Operands:
@@ -184,7 +184,7 @@ def _masked(mask: Bits, high: int) -> Rework:
 
 
 def _bits_of(fmt: Format) -> range:
-    """The places of a code's bits that mean something."""
+    """The significant bits of a code."""
     return range(fmt.ignored_low, fmt.bits)
 
 
@@ -206,7 +206,7 @@ def _stuck(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _places(ins: Instruction) -> Iterator[Mutation]:
-    """The elements of b in another order than those of a."""
+    """The elements of b in another order than the elements of a."""
     if "b" in ins.absent or ins.k < 2:
         return
     k, half = list(range(ins.k)), ins.k // 2
@@ -251,7 +251,7 @@ def _swaps(fmt: Format) -> Iterator[tuple[str, str, Rework]]:
 
 
 def _swapped(ins: Instruction) -> Iterator[Mutation]:
-    """Ports of equal width in each other's place, whatever their formats and the number of their elements."""
+    """Exchanged ports of equal width, whatever their formats and numbers of elements."""
     fields = [field for field in WordLayout.of(ins).operand_fields if field.name in ins.formats]
     for one, other in combinations(fields, 2):
         same = ins.formats[one.name] == ins.formats[other.name]
@@ -322,13 +322,12 @@ def _where(sign: Bits, magnitude: Bits, rework: Rework, codes: Bits) -> Bits:
 
 @dataclass(frozen=True)
 class _End:
-    """Where a wire begins: at a whole port, or at one of its elements.
+    """The start of a wire: a whole port, or one of its elements.
 
     Attributes:
-        slug, text: what it is called.
-        first, bits: which bits of the port.
-        codes: these, (n,).
-        fmt: their format; None: of a port of several elements.
+        slug, text: its name.
+        first, bits: the bits of the port.
+        codes: their values, (n,). fmt: their format; None: of a port of several elements.
     """
 
     slug: str
@@ -367,7 +366,7 @@ def _lowest(field: Field, operands: Operands) -> Bits:
 
 
 def _wires(d: Format, end: _End) -> Iterator[Mutation]:
-    """The bits as they are; of fewer bits than the result has also with the others elsewhere."""
+    """The bits unchanged; if they are fewer than the result's, also with the others in other places."""
     above, ones = np.uint64(max(d.bits - end.bits, 0)), np.uint64((1 << d.bits) - 1)
 
     def wire(kind: str, where: str, codes: Callable[[Bits], Bits], does: object = None) -> Mutation:

@@ -1,4 +1,4 @@
-"""What may be wrong in the multipliers: exponents, widths and signs of products, and infinity times zero."""
+"""Faults in the multipliers: exponents, widths and signs of products, and infinity times zero."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from golden.identify.diagnose.mutations.mutation import Mutation, change, fields
 from golden.identify.diagnose.mutations.wiring import complemented_products
 from golden.identify.diagnose.mutations.words import OTHERS
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import Align, Fma, Multiply
 
@@ -22,14 +22,14 @@ _product = partial(signal, "products")
 
 
 def program(ins: Instruction) -> Iterator[Mutation]:
-    """What zero times infinity gives."""
+    """The result of zero times infinity."""
     for rule in ("infinity", "zero"):
         apply = fields(Multiply, Fma, zero_times_infinity=rule)
         yield change(f"zero-times-infinity-is-{rule}", f"0 x infinity gives {rule}, not NaN", apply)
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
-    """Of units that multiply."""
+    """Changed signals of units that multiply."""
     if not kinds_of(ins, Multiply, Fma):
         return
     a, b = ins.formats["a"], ins.formats["b"]
@@ -55,14 +55,13 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
 
 
 def offsets(bias: int) -> list[int]:
-    """What an exponent may be off by: one or two, or because the bias, or one more, was left out or added
-    twice."""
+    """Exponent errors: by one or two, or by the bias, or one more, that was left out or added twice."""
     return sorted({by * sign for by in (1, 2, bias, bias + 1) for sign in (1, -1)}, key=abs)
 
 
 def _places(ins: Instruction) -> Iterator[Mutation]:
-    """The exponent of a product in a word that is a bit or two too short: counted from the least product, or
-    as the sum of two exponents as they are written."""
+    """The exponent of a product in a word that is one or two bits too short: counted from the least product,
+    or as the sum of two exponent fields."""
     a, b = ins.formats["a"], ins.formats["b"]
     least = a.min_exponent + b.min_exponent
     most = a.max_exponent + b.max_exponent - least
@@ -91,13 +90,13 @@ def _subtract(s: ProductSignals, name: str) -> None:
 
 
 def _narrow(ins: Instruction) -> Iterator[Mutation]:
-    """A product in a word that is a bit or two too short: of integers with a sign as the unit has it, of
-    numbers with an exponent the product of the significands. And products without the sign above them."""
+    """A product in a word that is one or two bits too short: for integers with the unit's sign, for floats
+    the product of the significands. Also products without the sign above them."""
     a, b = ins.formats["a"], ins.formats["b"]
     whole = a.fraction_bits + b.fraction_bits + 2 if a.is_float else a.integer_bits + b.integer_bits
     signed, of = not a.is_float and (a.signed or b.signed), " of the significands" if a.is_float else ""
     for bits in range(whole - 1, max(whole - RANGES.shorter - 1, 1), -1):
-        text = f"each product{of} has {bits} bits, those above are lost"
+        text = f"each product{of} has {bits} bits, higher bits are lost"
         yield _product(f"product-width-{bits}", text, partial(_hold, bits=bits, signed=signed))
     count = len(ins.program.operations[0].k_index)
     for bits in range(whole - 1, whole + 2) if signed else ():
@@ -128,7 +127,7 @@ def _hold(s: ProductSignals, bits: int, signed: bool) -> None:
 
 
 def _zeros() -> Iterator[Mutation]:
-    """Zero products that enter the maximum exponent: the test for zero looks at one factor alone."""
+    """Zero products that enter the maximum exponent: the test for zero uses one factor only."""
     for name, other in OTHERS.items():
         text = f"a product that is zero because of {name} alone enters the maximum exponent"
         yield _product(f"zero-{name}-in-maximum", text, partial(_count_zeros, name=name, other=other))
@@ -148,11 +147,11 @@ _SIGNS: dict[str, tuple[str, Callable[[ProductSignals], Array]]] = {
     "inverted": ("inverted", lambda s: ~(s.a.sign ^ s.b.sign)),
     "positive": ("always +", lambda s: np.zeros_like(s.a.sign)),
 }
-"""What else the sign of a product may be."""
+"""Wrong signs of a product."""
 
 
 def _signs(special: bool) -> Iterator[Mutation]:
-    """`special`: whether there are infinite products and zeros of either sign."""
+    """`special`: whether infinite products and zeros have both signs."""
     kinds: list[tuple[str, str, Kind | None, float]] = [("", "a product", None, 1.0)]
     kinds += [("infinite-", "an infinite product", Kind.INFINITY, 1.1)] * special
     kinds += [("zero-", "a product that is zero", Kind.ZERO, 1.1)] * special
@@ -168,7 +167,7 @@ def _set_sign(s: ProductSignals, sign: Callable[[ProductSignals], Array], kind: 
 
 
 def _invalid_products(ins: Instruction) -> Iterator[Mutation]:
-    """The test for infinity times zero looks at one side only, or at another element."""
+    """The test for infinity times zero uses one side only, or another element."""
     answers = {Kind.INFINITY: "infinity", Kind.ZERO: "zero"}
     for name, other in OTHERS.items():
         for answer, word in answers.items():
@@ -202,7 +201,7 @@ def _misplaced_tests(to: int, of: int) -> Iterator[Mutation]:
 
 
 def _miss_invalid(s: ProductSignals, name: str, answer: Kind, element: int | None = None) -> None:
-    """Of one element alone, or of all."""
+    """For one element alone, or for all."""
     infinite = getattr(s, name).kind == Kind.INFINITY
     if element is not None:
         infinite = infinite & (np.arange(infinite.shape[1]) == element)
@@ -212,14 +211,14 @@ def _miss_invalid(s: ProductSignals, name: str, answer: Kind, element: int | Non
 
 
 def _take_for_zeros(s: ProductSignals, name: str, hidden: int) -> None:
-    """The test for zero looks at the exponent alone."""
+    """The test for zero uses only the exponent."""
     infinite, other = getattr(s, name), getattr(s, OTHERS[name])
     small = (other.kind == Kind.FINITE) & (other.significand < hidden)
     s.invalid = s.invalid | ((infinite.kind == Kind.INFINITY) & small)
 
 
 def _misplace_test(s: ProductSignals, name: str, kind: Kind, to: int, of: int) -> None:
-    """The test whose own side is of a kind looks at another element for the other one."""
+    """The test whose own side is of a kind reads the other side from another element."""
     mine, others = getattr(s, name), getattr(s, OTHERS[name])
     if max(to, of) >= mine.kind.shape[1]:  # operations of one program may take unequal parts of k
         return

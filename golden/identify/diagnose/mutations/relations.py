@@ -1,9 +1,8 @@
-"""What results are instead of the right ones, as a function of these: one table of relations, each of them
-asked on all vectors.
+"""Wrong results as a function of the right ones: one table of relations, each of them tried on all vectors.
 
 A relation of integers is one of exact numbers: the sum of the products and c, before it is brought into the
-format of the result. Some relations are a fault (c is subtracted), and some only how results differ (each is
-twice the right one): a symptom, which is named after every cause.
+format of the result. Some relations are a fault (c is subtracted), others only describe how results differ
+(each is twice the right one): a symptom, which ranks after every cause.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from golden.identify.diagnose.mutations.mutation import Mutation
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
 from golden.program.steps import Multiply, Round
 
 _SYMPTOM = "(a symptom, not its cause)"
 _AFTER_FAULTS = 1.2
-"""Weight of a relation that may be a fault of any place: one that names its place is the likelier."""
+"""Weight of a relation that may be a fault anywhere: a fault with a known place is the likelier."""
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Exact integers (n,): the sum of the products, c, and `whole`, their sum, which `d` has not always room
-    for."""
+    """Exact integers (n,): the sum of the products, c, and `whole`, their sum, which may exceed the range of
+    `d`."""
 
     products: Any
     c: Any
@@ -37,12 +36,12 @@ class _Parts:
 
     @property
     def whole(self) -> Any:
-        """What the result is before it is brought into its format."""
+        """The result before it is brought into its format."""
         return self.products + self.c
 
     @property
     def held(self) -> Any:
-        """What a register of the result's format holds, with its sign."""
+        """The content of a register of the result's format, with its sign."""
         low = self.code
         return low - ((low >> (self.d.bits - 1)) << self.d.bits) if self.d.signed else low
 
@@ -54,8 +53,8 @@ class _Parts:
 
 @dataclass(frozen=True)
 class _Relation:
-    """A row of the table: `of` makes the wrong exact numbers of the right parts, which `unsigned` reads from
-    operands without a sign."""
+    """A row of the table: `of` turns the right parts into the wrong exact numbers; `unsigned` is the same
+    from operands read without a sign."""
 
     slug: str
     text: str
@@ -65,7 +64,7 @@ class _Relation:
 
 
 def relations(ins: Instruction) -> Iterator[Mutation]:
-    """Every relation that means something for the result of a unit."""
+    """Every relation that is meaningful for the result of a unit."""
     if ins.formats["d"].is_float:
         yield from _significands(ins.formats["d"])
     elif _is_exact(ins):
@@ -130,7 +129,7 @@ def _integers(ins: Instruction) -> Iterator[_Relation]:
 
 
 def _overflows(ins: Instruction) -> bool:
-    """Whether an exact sum may be beyond the range of the result."""
+    """Whether an exact sum may exceed the range of the result."""
     a, b, d = (ins.formats[name] for name in "abd")
     most = a.bits + b.bits + (ins.k - 1).bit_length()
     return d.signed and ("c" not in ins.absent or most > d.bits)
@@ -174,7 +173,7 @@ def _values(fmt: Format, codes: Bits, unsigned: bool, short: bool = False) -> An
 
 
 def _significands(fmt: Format) -> Iterator[Mutation]:
-    """Significands whose hidden bit stands one place beside the exponent's."""
+    """Significands whose hidden bit is one place away from the exponent's."""
     if fmt.exponent_bits == 0 or fmt.fraction_bits < 2:
         return
     for slug, by, which in (("right", -1, "high"), ("left", 1, "low")):

@@ -1,5 +1,4 @@
-"""What may be wrong where a number becomes a result: normalisation, rounding, overflow, subnormal numbers and
-the exponent field."""
+"""Faults in forming a result: normalisation, rounding, overflow, subnormal numbers and the exponent field."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from golden.identify.diagnose.mutations.mutation import (
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES, ROUNDINGS
 from golden.program.program import Operation
 from golden.program.steps import (
@@ -69,7 +68,7 @@ _IEEE_OVERFLOWS = {
     for name, rounding in ROUNDINGS.items()
     if rounding.keeps_largest(0) == rounding.keeps_largest(1)
 }
-"""What too large numbers become in a mode, where that is the same for both signs (IEEE 754-2019, 7.4)."""
+"""The overflow result of a mode, if it is the same for both signs (IEEE 754-2019, 7.4)."""
 
 
 def _overflow_is_known(step: Round) -> bool:
@@ -77,7 +76,7 @@ def _overflow_is_known(step: Round) -> bool:
 
 
 def _kept_overflow(step: Round) -> str:
-    """The overflow rule with which too large numbers become what they did, whatever the mode is."""
+    """The overflow rule that keeps the overflow result, whatever the mode is."""
     return _IEEE_OVERFLOWS[step.rounding] if step.overflow == "ieee" else step.overflow
 
 
@@ -162,11 +161,11 @@ def nan_word(nan: int) -> Mutation:
 # Signals: normalisation and rounding ------------------------------------------------------------------------
 
 _ALL_BITS = 1 << 20
-"""A number of bits below the round bit that is more than any number has."""
+"""A number of bits below the round bit that exceeds every word."""
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
-    """Of normalised sums, and of every step that rounds to a float format."""
+    """Changed signals of normalised sums, and of every step that rounds to a float format."""
     yield from _normalizing(ins)
     kinds = rounding_kinds(ins)
     formats = [format_of(step) for kind in kinds for step in ins.program.steps_of(kind)]
@@ -196,7 +195,7 @@ def rounding_kinds(ins: Instruction) -> list[type[Step]]:
 
 
 def _normalizing(ins: Instruction) -> Iterator[Mutation]:
-    """The leading one of a sum is looked for in too few places."""
+    """The search for the leading one of a sum covers too few places."""
     a, b = ins.formats["a"], ins.formats["b"]
     if not kinds_of(ins, Normalize) or not (a.is_float and b.is_float):
         return
@@ -211,7 +210,7 @@ def _blind_above(s: NormalizeSignals, top: int) -> None:
 
 
 def _seen(bits: int) -> Iterator[Mutation]:
-    """What the rounding sees of the bits that are cut."""
+    """The cut bits that the rounding reads."""
     for places in range(2 * bits + 8):
         text = (
             f"sees {places} bits below the round bit, not all"
@@ -224,8 +223,8 @@ def _seen(bits: int) -> Iterator[Mutation]:
 
 
 def _ties(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
-    """Where the cut bits are exactly a half, and the last kept bit is not asked, or asked the wrong way round
-    (away from zero is a mode of its own, of all steps at once)."""
+    """The cut bits are exactly a half, and the last kept bit is ignored, or used with the wrong sense (away
+    from zero is a mode of its own, of all steps at once)."""
     if not any(getattr(step, "rounding", "") == "nearest_even" for step in ins.program.steps_of(kind)):
         return
     rules = {"toward-zero": "toward zero", "to-odd": "to the odd neighbour"}
@@ -236,7 +235,7 @@ def _ties(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _break_ties(s: RoundingSignals, rule: str) -> None:
-    """Moves exact halves by a half of their last place: down, or up where the rule wants it."""
+    """Moves exact halves by half of their last place: down, or up if the rule says so."""
     cut = s.exponent - s.kept - s.lsb
     below = np.maximum(cut - 1, 0)
     tie = (cut >= 1) & (low_bits(s.significand, below) == 0)
@@ -282,7 +281,7 @@ def _limit_subnormal(s: RoundingSignals, places: int) -> None:
 
 
 def _shift_less(s: RoundingSignals, lost: bool) -> None:
-    """Lost: where the leading one comes to the place of the hidden bit, which is not written."""
+    """Lost: a leading one that reaches the place of the hidden bit, which is not written."""
     subnormal = (s.significand != 0) & (s.leading < s.least)
     s.lsb = s.lsb + subnormal
     hidden = subnormal & (s.leading == s.least) & lost
@@ -296,7 +295,7 @@ def _truncate(s: RoundingSignals) -> None:
 
 
 def _overflowing(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
-    """Which results overflow, and what an overflow is, in modes in which the sign matters."""
+    """The condition of an overflow, in modes in which the sign matters."""
     formats = [format_of(step) or ins.formats["d"] for step in ins.program.steps_of(kind)]
     if any(fmt.is_float and fmt.infinity is not None for fmt in formats):
         for slug, rule, text in (
@@ -308,7 +307,7 @@ def _overflowing(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
             (
                 "wraps-at-infinity",
                 "at_infinity",
-                "sees of overflows those at the exponent of infinity alone: the exponent wraps around",
+                "detects only overflows at the exponent of infinity: the exponent wraps around",
             ),
             ("wraps-never", "never", "sees no overflow: the exponent wraps around"),
         ):
@@ -321,7 +320,7 @@ def _overflowing(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _after_additions(kind: type[Step], bits: int) -> Iterator[Mutation]:
-    """Normalisation after an addition, and what is forgotten there."""
+    """Normalisation after an addition with a part missing."""
     for places in range(4):
         text = f"sees {places} bits below the round bit, not all, where the sum carried"
         rule = sets(seen=lambda s, n=places: np.where(s.leading > s.maximum, n, _ALL_BITS))
@@ -336,15 +335,15 @@ def _after_additions(kind: type[Step], bits: int) -> Iterator[Mutation]:
 
 
 def _limit_left(s: RoundingSignals, places: int, distance: int) -> None:
-    """The exponent field is that of the place where the leading one should be."""
+    """The exponent field matches the place where the leading one should be."""
     there = (s.distance >= distance) & (s.maximum - places >= s.least)
     s.assumed = there & (s.leading < s.maximum - places)
     s.least = np.where(there, np.maximum(s.least, s.maximum - places), s.least)
 
 
 def _narrow_shifts(bits: int) -> Iterator[Mutation]:
-    """The amount of the last shift to the left has a bit too few, or is limited, and the exponent may take
-    the amount as it should be."""
+    """The amount of the last left shift has a bit too few, or is limited; the exponent may still use the
+    right amount."""
     widths = range(2, max(bits, 2).bit_length() + 2)
     for width in widths:
         for top in range(RANGES.headroom):
@@ -373,7 +372,7 @@ def _narrow_shifts(bits: int) -> Iterator[Mutation]:
 
 
 def _shift_left(s: RoundingSignals, rule: Callable[[Array], Array], top: int, exponent_right: bool) -> None:
-    """Shifts by what the rule makes of the amount: the hidden bit is read above the leading one."""
+    """Shifts by the changed amount: the hidden bit is read above the leading one."""
     first = s.maximum + top
     needed = first - np.maximum(s.leading, s.least)
     read = first - rule(np.maximum(needed, 0))
@@ -444,7 +443,7 @@ def _overflow_top_subnormal(s: CodeSignals) -> None:
 
 
 def _keep_exponent(s: CodeSignals, extra: int) -> None:
-    """Of the close path of an adder, where the exponents are at most one apart."""
+    """For the close path of an adder, in which exponents differ by at most one."""
     _exponent_one(s, s.rounding.subtraction & (s.rounding.distance <= 1))
     fmt, rounding = s.rounding.fmt, s.rounding
     zero = (rounding.significand == 0) & rounding.subtraction

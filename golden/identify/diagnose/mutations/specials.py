@@ -1,4 +1,4 @@
-"""What may be wrong where NaNs and infinities are told from numbers, and in the answers that they give."""
+"""Faults in the detection of NaNs and infinities, and in the answers to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from golden.identify.diagnose.datapath.arrays import Array
 from golden.identify.diagnose.datapath.signals import SpecialSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, change, fields, kinds_of, sets, signal
 from golden.identify.diagnose.mutations.words import NEIGHBOURS
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import Additions, Fma, SpecialValues
 
@@ -23,18 +23,18 @@ _OPPOSITES = {
     "positive": "+",
     "negative": "-",
 }
-"""The sign of what infinity minus infinity may give."""
+"""The sign of the result of infinity minus infinity."""
 
 
 def program(ins: Instruction) -> Iterator[Mutation]:
-    """What infinities of both signs give."""
+    """The result of infinities of both signs."""
     for rule, sign in _OPPOSITES.items():
         text = f"infinity - infinity gives an infinity, not NaN (sign: {sign})"
         yield change(f"opposite-infinities-{rule}", text, fields(SpecialValues, opposite_infinities=rule))
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
-    """Of units that look for special values, and of IEEE additions."""
+    """Changed signals of units that detect special values, and of IEEE additions."""
     if not ins.formats["d"].is_float:
         return
     looks, adds = bool(kinds_of(ins, SpecialValues)), bool(kinds_of(ins, Additions, Fma))
@@ -64,17 +64,17 @@ _UNSEEN: dict[str, tuple[str, _Mask]] = {
     "minus-infinity": ("negative infinity", lambda s: (s.kind == Kind.INFINITY) & s.sign),
     "special": ("NaN or infinity", lambda s: s.kind >= Kind.INFINITY),
 }
-"""What a unit may not see, and where it is."""
+"""Special values that a unit may miss, and where they are."""
 _OWNERS: dict[str, tuple[str, _Mask]] = {
     "": ("as a term", lambda s: np.True_),
     "c-": ("as c", lambda s: s.owner == "c"),
     "products-": ("as a product", lambda s: s.owner != "c"),
 }
-"""Of which terms it may not see them."""
+"""Terms in which it may miss them."""
 
 
 def _unseen(ins: Instruction, adds: bool) -> Iterator[Mutation]:
-    """Special values that are taken for the numbers that their codes would be."""
+    """Special values mistaken for the numbers that their codes would be."""
     owners = _OWNERS if "c" not in ins.absent else {"": _OWNERS[""]}
     for slug, (where, owner) in owners.items():
         for what, (text, mask) in _UNSEEN.items():
@@ -97,12 +97,12 @@ def _overlook_those(s: SpecialSignals, mask: _Mask, owner: _Mask, wraps: bool = 
 
 
 def _overlook(s: SpecialSignals, there: Array) -> None:
-    """These terms go on as numbers."""
+    """These terms continue as numbers."""
     s.unseen = there if s.unseen is None else s.unseen | there
 
 
 def _answers() -> Iterator[Mutation]:
-    """Answers that are not given although their cause was seen."""
+    """Missing answers to a detected cause."""
     text = "an infinite result is not answered: the result is made of the terms as numbers"
     yield _special("infinity-not-answered", text, lambda s: _overlook(s, _answered_infinities(s)))
     for rule in ("positive", "negative"):
@@ -127,7 +127,7 @@ def _answers() -> Iterator[Mutation]:
 
 
 def _of_both_signs(with_c: bool) -> Iterator[Mutation]:
-    """A test for an infinity of one sign that looks at no sign."""
+    """A test for an infinity of one sign that ignores the sign."""
     for sign, word in ((0, "positive"), (1, "negative")):
         for name in ("products", "c") if with_c else ("products",):
             where, owner = _OWNERS[f"{name}-"]
@@ -142,7 +142,7 @@ def _oppose(s: SpecialSignals, sign: int, owner: _Mask) -> None:
 
 
 def _signs_of_sums() -> Iterator[Mutation]:
-    """An infinite result whose sign comes from the datapath of the numbers."""
+    """An infinite result with its sign from the datapath of numbers."""
     parts = {"sum": ("the terms as numbers", Kind.FINITE), "finite-sum": ("its finite terms", Kind.ZERO)}
     for slug, (text, kind) in parts.items():
         said = f"the sign of an infinite result is that of the sum of {text}"
@@ -157,7 +157,7 @@ def _sign_by_sum(s: SpecialSignals, infinities_as: Kind) -> None:
 
 
 def _answered_infinities(s: SpecialSignals) -> Array:
-    """(n, terms): infinities where the answer is one, and no NaN."""
+    """(n, terms): infinities that lead to an infinite answer without a NaN."""
     infinite = s.kind == Kind.INFINITY
     both = (infinite & s.sign).any(axis=1) & (infinite & ~s.sign).any(axis=1)
     answered = ~both & ~(s.kind == Kind.NAN).any(axis=1)
@@ -165,7 +165,7 @@ def _answered_infinities(s: SpecialSignals) -> Array:
 
 
 def _take_specials(s: SpecialSignals, late: int) -> None:
-    """Its own ones are numbers then."""
+    """Then its own special values are numbers."""
     _overlook(s, s.kind >= Kind.INFINITY)
     s.skew = late
 
@@ -186,7 +186,7 @@ _SIGNS: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "positive": ("always +", np.zeros_like),
     "negative": ("always -", np.ones_like),
 }
-"""What else the sign of an infinity may be."""
+"""Wrong signs of an infinity."""
 
 
 def _signs_of_answers() -> Iterator[Mutation]:
@@ -198,8 +198,8 @@ def _signs_of_answers() -> Iterator[Mutation]:
 
 
 def _signs() -> Iterator[Mutation]:
-    """Infinities that are seen, and take a sign that is not theirs. Of a multiply-add the terms are its two;
-    c of a later one is the sum so far."""
+    """Detected infinities with a wrong sign. The terms of a multiply-add are its two; c of a later one is the
+    sum so far."""
     for slug, (text, rule) in _SIGNS.items():
         sign = lambda s, r=rule: np.where((s.kind == Kind.INFINITY) & (s.owner == "c"), r(s.sign), s.sign)  # noqa: E731
         yield _special(f"infinite-c-sign-{slug}", f"the sign of an infinite c is {text}", sets(sign=sign))
@@ -211,20 +211,20 @@ def _signs() -> Iterator[Mutation]:
 
 
 def _sign_result(s: SpecialSignals, owners: tuple[str, ...]) -> None:
-    """The sign of one term for infinities that are answered; what gives NaN is seen as it is."""
+    """The sign of one term for an infinite answer; a NaN is detected as it is."""
     owner = np.isin(s.owner, owners)
     if owner.sum() == 1:  # several products have no one sign
         s.sign = np.where(_answered_infinities(s), s.sign[:, owner], s.sign)
 
 
 def _take_sign_of_c(s: SpecialSignals) -> None:
-    """Not of the additions of a unit that looks for special values first: their terms have other owners."""
+    """Not for the additions of a unit that detects special values first: their terms have other owners."""
     if (c := s.owner == "c").any():
         s.sign = np.where((s.kind == Kind.INFINITY) & ~c, s.sign[:, c], s.sign)
 
 
 def _opposites() -> Iterator[Mutation]:
-    """Infinities of both signs, and NaNs, that are taken for something else."""
+    """Infinities of both signs, and NaNs, mistaken for something else."""
     for rule, sign in _OPPOSITES.items():
         sign = sign.replace("infinity's sign", "one")
         text = f"an infinite product and the opposite infinity as c give an infinity, not NaN (sign: {sign})"
@@ -238,7 +238,7 @@ def _opposites() -> Iterator[Mutation]:
 
 
 def _excuse(s: SpecialSignals, rule: str, with_c: bool) -> None:
-    """Infinities of both signs are no NaN where c is one of them (or where it is not)."""
+    """Infinities of both signs give no NaN if c is one of them (or if it is not)."""
     infinite, others = s.kind == Kind.INFINITY, s.owner != "c"
     plus, minus = infinite & ~s.sign, infinite & s.sign
     among = plus[:, others].any(axis=1) & minus[:, others].any(axis=1)

@@ -1,5 +1,5 @@
-"""What may be wrong where terms are added: the width of the sum, the order of its terms, signs of zeros,
-carries and negations."""
+"""Faults in the addition of terms: the width of the sum, the order of its terms, signs of zeros, carries and
+negations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from golden.identify.diagnose.mutations.mutation import (
 )
 from golden.identify.diagnose.mutations.words import MODE_NAMES, NEIGHBOURS, STEP_NAMES
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind
 from golden.program.program import Operation
 from golden.program.steps import (
@@ -161,7 +161,7 @@ def _order(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _k_in_another_order(ins: Instruction) -> Iterator[Mutation]:
-    """Where roundings follow each other: halves interleaved, and two elements or blocks of k exchanged."""
+    """For consecutive roundings: halves interleaved, and two elements or blocks of k exchanged."""
     count = len(_all_k(ins))
     rounding = bool(kinds_of(ins, Additions, Fma))
     if not (rounding or len(ins.program.operations) > 1) or count < 4 or not ins.formats["d"].is_float:
@@ -183,7 +183,7 @@ def _k_in_another_order(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _swapped(k: tuple[int, ...], size: int, one: int, other: int) -> tuple[int, ...]:
-    """With two blocks in each other's place."""
+    """With two blocks exchanged."""
     blocks = [k[i : i + size] for i in range(0, len(k), size)]
     blocks[one], blocks[other] = blocks[other], blocks[one]
     return tuple(number for block in blocks for number in block)
@@ -226,7 +226,7 @@ def _chained(ins: Instruction, size: int, interleaved: bool = False) -> Instruct
 
 
 def _permuted(order: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Apply:
-    """Hands the products to the places of the program in another order."""
+    """Gives the products to the places of the program in another order."""
 
     def apply(ins: Instruction) -> Instruction | None:
         old = _all_k(ins)
@@ -251,7 +251,7 @@ def _unfused(step: Step, _: Operation) -> Step | tuple[Step, ...]:
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
-    """What sums of floats lose, and the signs of those that are zero; sums of integers that are clamped."""
+    """Bits that sums of floats lose, signs of sums that are zero, and integer sums that are clamped."""
     if not ins.formats["d"].is_float:
         yield from _integer_totals(ins)
         return
@@ -266,7 +266,7 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _aligned(ins: Instruction) -> Iterator[Mutation]:
-    """Sums of aligned terms: the exponent that they get, and negative ones that stay in two's complement."""
+    """Sums of aligned terms: their exponent, and negative sums that stay in two's complement."""
     for late, slug, word in NEIGHBOURS:
         text = f"the sum gets the largest exponent of the vector {word}"
         yield _in_sum(f"exponent-of-vector-{slug}", text, partial(_take_exponent, late=late), in_order=True)
@@ -283,8 +283,8 @@ def _aligned(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _lose_top(s: TotalSignals, places: int) -> None:
-    """It is looked for in the bits that the terms have, and is shifted out with the carries. Where no lower
-    bit is one nothing is shifted."""
+    """The leading one is searched only in the bits that the terms have, and is shifted out with the carries.
+    If no lower bit is one, nothing is shifted."""
     magnitude = np.abs(s.total)
     kept: Array = low_bits(magnitude, np.maximum(s.exponent + places - s.lsb, 0))
     kept = np.where((kept == 0) & ~s.sticky, magnitude, kept)
@@ -302,8 +302,8 @@ def _carries(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
 
 
 def _lose_carry(s: TotalSignals, places: int | None) -> None:
-    """What is left shows the bits that the rounding after a carry does not: in a register of `places` bits
-    below the leading one the others are one sticky bit."""
+    """The remaining bits include some that the rounding after a carry would not read: in a register of
+    `places` bits below the leading one, all lower bits are one sticky bit."""
     magnitude = low_bits(np.abs(s.total), np.maximum(s.exponent + 1 - s.lsb, 0))
     if places is not None:
         cut = np.maximum(s.exponent - places - s.lsb, 0)
@@ -327,7 +327,7 @@ _OF_ZEROS: _Masks = {
         lambda s: (s.terms.sign.sum(1, keepdims=True) & 1).astype(np.bool_),
     ),
 }
-"""What else the sign of a sum that is zero may be."""
+"""Wrong signs of a sum that is zero."""
 _WHERE_ZERO: _Masks = {
     "zeros": ("zeros alone", lambda s: ~s.terms.finite.any(axis=1, keepdims=True)),
     "cancelled": ("numbers that cancel", lambda s: s.terms.finite.any(axis=1, keepdims=True)),
@@ -356,8 +356,8 @@ def _sign_zero(
     its: Callable[[TotalSignals], Array],
     here: Callable[[TotalSignals], Array] = lambda s: np.True_,
 ) -> None:
-    """Also where the unit's rounding makes each zero positive: in RTL that is one place. What has a sticky
-    bit is no exact zero."""
+    """Also if the unit's rounding makes each zero positive: in RTL that is one place. A sum with a sticky bit
+    is no exact zero."""
     there = here(s)
     s.zero_sign, s.signed_zero = np.where(s.sticky, s.zero_sign, np.where(there, its(s), s.zero_sign)), there
 
@@ -393,7 +393,8 @@ def _short_register(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _invert_register(s: TotalSignals) -> None:
-    """In the last place of a register that holds every sum exactly."""
+    """One's complement in a register that holds every sum exactly: a negative sum is one unit of its last
+    place higher."""
     if s.register_lsb is None:
         return
     unit = np.left_shift(1, np.maximum(s.lsb - s.register_lsb, 0).astype(object))
@@ -403,7 +404,7 @@ def _invert_register(s: TotalSignals) -> None:
 
 
 def _add_below(s: TotalSignals, there: Any) -> None:
-    """Brings the magnitude of these sums down by one in the place below the last."""
+    """Reduces the magnitude of these sums by one in the place below the last."""
     s.total = np.where(there, s.total * 2 + np.where(s.total < 0, 1, -1), s.total)
     s.lsb, s.sticky = s.lsb - there.astype(np.int64), s.sticky & ~there
 
@@ -413,7 +414,7 @@ _FAR = 1 << 12
 
 
 def _take_exponent(s: TotalSignals, late: int) -> None:
-    """The largest exponent of another vector: a register too many or too few with the sum."""
+    """The largest exponent of another vector: a register too many or too few next to the sum."""
     there = s.terms.kind != Kind.ZERO
     own = np.where(there, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
     _move(s, np.roll(own, late, axis=0) - s.exponent)
@@ -427,7 +428,7 @@ def _move(s: TotalSignals, by: Array) -> None:
 
 
 def _integer_totals(ins: Instruction) -> Iterator[Mutation]:
-    """The sum of the products alone in too few bits, before c is added; and a clamp that always works."""
+    """The sum of the products in too few bits, before c is added; and a clamp that always acts."""
     for slug, low, high in (("", True, True), ("negative-", True, False), ("positive-", False, True)):
         text = f"every {slug.replace('-', ' ')}sum becomes the largest or the least number"
         rule = partial(_saturate, largest=ins.formats["d"].largest, low=low, high=high)
@@ -445,7 +446,7 @@ def _integer_totals(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _clamps(fmt: Format) -> Iterator[Mutation]:
-    """Clamps whose comparison is off by one, that look at too few bits above, or that give something else."""
+    """Clamps whose comparison is off by one, that read too few upper bits, or that give another value."""
     ends = {"upper": (fmt.largest, 1), "lower": (-(1 << fmt.integer_bits - 1) if fmt.signed else 0, -1)}
     for name, other in (("upper", "lower"), ("lower", "upper")):
         end, beyond = ends[name]
@@ -478,7 +479,7 @@ def _clamps(fmt: Format) -> Iterator[Mutation]:
 def _replacing(
     there: Callable[[TotalSignals], Array], fmt: Format, value: int | None = None
 ) -> Callable[[TotalSignals], None]:
-    """Puts a value in the place of some sums; None: what the bits of a result hold of them."""
+    """Replaces some sums by a value; None: by the bits of a result that hold them."""
 
     def wrapped(total: Array) -> Array:
         return held(total, np.asarray(fmt.integer_bits)) if fmt.signed else modulo(total, fmt.integer_bits)

@@ -1,5 +1,5 @@
-"""Operands that come from the wrong place: one taken twice, an element of another index, a field of the other
-factor, and integers whose sign is not their own."""
+"""Operands from the wrong place: one used twice, an element of another index, a field of the other factor,
+and integers with a wrong sign."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from golden.identify.diagnose.datapath.signals import OperandSignals, ProductSig
 from golden.identify.diagnose.mutations.mutation import Mutation, signal
 from golden.identify.diagnose.mutations.words import OTHERS
 from golden.identify.diagnose.policy import RANGES
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.signature import Operands
 
@@ -23,7 +23,7 @@ _ONE_ELEMENT = 1.1
 
 
 def repeated(ins: Instruction) -> Iterator[Mutation]:
-    """Operands at the ports that stand in the place of others."""
+    """Operands at the ports that replace others."""
     if "b" in ins.absent:
         return
     a, b = ins.formats["a"], ins.formats["b"]
@@ -66,7 +66,7 @@ def _ordered(slug: str, text: str, names: str, order: Sequence[int], weight: flo
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
-    """Fields of one factor that are the other's, and the signs of integers."""
+    """Fields of one factor taken from the other, and the signs of integers."""
     if "b" in ins.absent:
         return
     a, b = ins.formats["a"], ins.formats["b"]
@@ -82,7 +82,7 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _take_field(s: OperandSignals, field: str, name: str, other: str) -> None:
-    """Of finite numbers; zeros and special values are seen by their codes."""
+    """For finite numbers; zeros and special values are detected by their codes."""
     mine, its = s.numbers[name], s.numbers[other]
     both = mine.finite & its.finite
     if field == "exponent":
@@ -92,8 +92,8 @@ def _take_field(s: OperandSignals, field: str, name: str, other: str) -> None:
 
 
 def _integer_signs(ins: Instruction, name: str) -> Iterator[Mutation]:
-    """An integer is its code, less 2^bits where its sign is set: a sign that is left out, of a number that
-    has none, or of something else."""
+    """An integer is its code, less 2^bits if its sign is set: a missing sign, a sign of an unsigned number,
+    or another bit."""
     fmt, count = ins.formats[name], len(ins.program.operations[0].k_index)
     several = 1 < count <= RANGES.few_k
     for k in (None, *(range(count) if several else ())):

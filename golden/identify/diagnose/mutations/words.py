@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from golden.identify.diagnose.mutations.mutation import Mutation
-from golden.instruction import Instruction
+from golden.model.instruction import Instruction
 from golden.number.rounding import ROUNDINGS
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
@@ -20,7 +20,7 @@ STEP_NAMES: dict[type[Step], str] = {
     Sum: "the sum",
 }
 NEIGHBOURS = ((1, "before", "before"), (-1, "behind", "after"))
-"""By how many places a vector's neighbour is rolled to it, and what slugs and texts call that."""
+"""Places by which a vector's neighbour is rolled to it, and its name in slugs and texts."""
 OTHERS = {"a": "b", "b": "a"}
 """The other factor of each."""
 

@@ -14,8 +14,8 @@ import golden
 from golden import stimuli
 from golden.identify.blackbox import discriminate
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.moves import Hints, moves
-from golden.identify.blackbox.settled import _never, settled
+from golden.identify.blackbox.canonical import _never, canonical_form
+from golden.identify.blackbox.neighbourhood import Hints, moves
 from golden.program.steps import Align, Round, SpecialValues, Step, Sum
 from golden.unit import signature_of
 
@@ -95,7 +95,7 @@ def test_a_key_that_makes_no_difference_is_left_out_and_one_further_is_not(
     one = changed(own(), kind, **base)
     same, other = changed(one, kind, **alike), changed(one, kind, **apart)
     assert same.key != one.key
-    assert settled(same) == settled(one) != settled(other)
+    assert canonical_form(same) == canonical_form(one) != canonical_form(other)
     assert differ(one, same, 20) == 0 < differ(one, other, 100)
     rivals = [("same", same), ("other", other), ("again", changed(other, kind))]
     assert [key for key, _ in discriminate.apart(one, rivals)] == ["other"]
@@ -127,7 +127,7 @@ def test_the_exponents_that_a_later_alignment_sees_are_no_value_alone() -> None:
         o.with_steps([replace(s, floor=-95) if s == first else s for s in o.steps]) for o in twice.operations
     )
     assert floored is not None
-    assert settled(floored) != settled(twice) and differ(floored, twice, 200)
+    assert canonical_form(floored) != canonical_form(twice) and differ(floored, twice, 200)
 
 
 def test_programs_that_are_changed_at_random_answer_as_their_settled_forms() -> None:
@@ -144,7 +144,7 @@ def test_programs_that_are_changed_at_random_answer_as_their_settled_forms() -> 
         for first, then in zip(rng.choices(some, k=4), rng.choices(some, k=4), strict=True) if some else ():
             one = first.apply(base) or base
             one = then.apply(one) or one
-            form = settled(one)
+            form = canonical_form(one)
             if form != tuple(o.arithmetic for o in one.operations):
                 seen += 1
                 kinds = rng.sample(list(stimuli.KINDS), 4)

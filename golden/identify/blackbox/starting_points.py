@@ -1,8 +1,8 @@
-"""Starts from what one product and c show: there every order of the sum is the same, so that what is rounded,
-cut and looked for is decided before the order is.
+"""Starting points from questions with one product and c: their answers do not depend on the order of the sum,
+so rounding, cuts and special values are found before the order is.
 
-A few shapes are fitted to these questions alone. What they found goes into the skeletons of every order, and
-those are ranked again: one that is far off as it was made can be the nearest with the right ends.
+A few shapes are fitted to these questions alone. Their keys are copied into the skeletons of every order, and
+these are ranked again: a skeleton that is far off as it was made can be the nearest with the right ends.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import numpy as np
 from golden.identify.blackbox import fitting, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.early_overflow import ONE
 from golden.identify.blackbox.fitting import Fit
-from golden.identify.blackbox.questions import ALONE
-from golden.identify.blackbox.rounded import as_rounded
+from golden.identify.blackbox.lost_products import losing
+from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
+from golden.identify.blackbox.result_rounding import as_rounded
 from golden.identify.blackbox.signs import with_signs
 from golden.identify.blackbox.templates import inner_formats, uncommon
-from golden.identify.blackbox.unshown import losing
 from golden.identify.sample import evenly
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
@@ -44,22 +45,23 @@ from golden.program.steps import (
     Sum,
 )
 
-KINDS = frozenset(("c alone", "one product", "one product and c"))
-_ONE_PRODUCT, _COMPARED = frozenset(("one product",)), 40
-"""Questions that show whether scales count, and skeletons that are held against them."""
+KINDS = frozenset((C_ALONE, ONE_PRODUCT, "one product and c"))
+_COMPARED = 40
+"""Skeletons that are compared to decide whether scales have an effect."""
 _SHAPES, _KEPT = 6, 3
-"""Shapes that are fitted, and how many of those say what the others' ends are."""
+"""Shapes that are fitted, and how many of them provide the ends of the others."""
 _SECONDS = 1.0
+"""Time to fit one shape."""
 _FEW = 160
 """Questions with all terms on which the starts are compared."""
 _OPERANDS = frozenset("abc")
 _OWN = ("of", "to", "group", "format")
-"""Keys that say where a step stands, not what it does."""
+"""Keys that give the place of a step, not its arithmetic."""
 
 
 def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline: float) -> list[Fit]:
-    """Skeletons with the ends that one product and c show, by how many ordinary questions they get wrong,
-    the best first."""
+    """Skeletons with the ends that one product and c show, ranked by their wrong answers to ordinary
+    questions."""
     shuffled = np.random.default_rng(1).permutation(len(ordinary))
     few = ordinary.part(shuffled[:_FEW])
     found: dict[object, Fit] = {}
@@ -74,8 +76,8 @@ def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline:
 
 def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
     """Skeletons with the ends of the best candidate that explain more of the whole bank than it does, the
-    best first: what is looked for, cut and rounded is found with a wrong order, too, and what is wrong then
-    is few questions, which ordinary ones do not show."""
+    best first. Special values, cuts and rounding are found with a wrong order, too; the questions that are
+    still wrong are few and not ordinary ones."""
     sample = fitting.sample_of(bank, best.candidate, 1)
     most, found = fitting.wrong_of(sample.glance, best.candidate), dict[object, Fit]()
     for one in skeletons:
@@ -86,20 +88,21 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
                 continue
             wrong = sample.of_all(new, best.wrong)
             if wrong < best.wrong:
-                found[new.operations] = Fit(new, wrong, best.told)
+                found[new.operations] = Fit(new, wrong, best.changes)
     return sorted(found.values(), key=lambda fit: (fit.wrong, fit.steps))
 
 
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons with the signs and the last rounding that answers to one term have and the bits that results
-    have, whose sums leave out what no finite answer shows: c, or the products. Faulty units look at the
-    special values of what they do not add; or c alone is what lies too far above the other terms; or some
-    products are lost alone. Where finite operands are answered by infinities those may be added, too: of
-    products, all but zeros are.
-    """
+    """Skeletons with the signs and the final rounding that answers to one term show, and with the bits of
+    results. Their sums leave out what no finite answer shows: c, or the products. Faulty units check special
+    values of operands that they do not add; or drop c if it lies too far above the other terms; or lose some
+    products alone. If finite operands have infinite answers, the terms may be added after all, with an
+    overflow of all nonzero products."""
+    # 1. Properties that every order shares: signs, rounding, bits of results. No skeleton is dropped here.
     made = as_rounded(bank, with_signs(bank, _scaled(bank, skeletons)))
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [_narrow(one, bits) or one for one in made]
+    # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.
     lost = losing(bank, made)
     if lost:
         return lost
@@ -116,9 +119,9 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
 
 
 def rounded_first(bank: Bank) -> tuple[Format, str] | None:
-    """How products, or chains of them, are rounded before they are summed: what explains most answers to one
-    product, in any format and direction; None where exact products explain as many."""
-    few, takes = bank.of_kinds(_ONE_PRODUCT), bank.takes
+    """How products, or chains of them, are rounded before they are summed: the format and direction that
+    explain most answers to one product; None if exact products explain equally many."""
+    few, takes = bank.of_kinds(ONE), bank.takes
 
     def least(first: tuple[Format, str] | None) -> int:
         made = _scaled(bank, uncommon(takes, first, plain=True))
@@ -136,16 +139,16 @@ def _rounds_products(one: Candidate) -> bool:
 
 
 def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons as they are, or without scales where that explains more answers to one product: a unit can
-    look for special values among its scales, and multiply nothing by them."""
+    """Skeletons unchanged, or without scales if that explains more answers to one product: a unit can check
+    its scales for special values, and still not multiply by them."""
     if not bank.takes.scale_block:
         return list(skeletons)
-    few = bank.of_kinds(_ONE_PRODUCT)
+    few = bank.of_kinds(ONE)
     without = {one: _unscaled(one) for one in skeletons}
     both = [(one, new) for one, new in without.items() if new is not None]
     some = [both[place] for place in evenly(np.arange(len(both)), _COMPARED)]
     least = [
-        min((fitting.wrong_of(few, one) for one in those), default=0) for those in zip(*some, strict=True)
+        min((fitting.wrong_of(few, one) for one in column), default=0) for column in zip(*some, strict=True)
     ]
     if not least or least[0] <= least[1]:
         return list(skeletons)
@@ -153,15 +156,14 @@ def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _unscaled(one: Candidate) -> Candidate | None:
-    """A candidate that multiplies nothing by the scales; None where it does not."""
+    """A candidate that does not multiply by the scales; None if it has none."""
     steps = [[s for s in o.steps if not isinstance(s, Scale)] for o in one.operations]
     new = one.with_operations(o.with_steps(own) for o, own in zip(one.operations, steps, strict=True))
     return None if new is None or new.operations == one.operations else new
 
 
 def _narrow(one: Candidate, bits: int) -> Candidate | None:
-    """A candidate whose result has so many fraction bits; None where it is no sum that is rounded in the
-    end."""
+    """A candidate with this number of fraction bits in its result; None if it does not end in a rounding."""
     *head, last = one.operations
     if not isinstance(last.final, Round):
         return None
@@ -184,8 +186,8 @@ def _overflows(bank: Bank) -> bool:
 
 
 def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
-    """Programs whose operations are alike, fitted to the questions with few terms: the best of each kind of
-    steps, of one operation where there is one."""
+    """Programs whose operations are alike, fitted to the questions with few terms: the best of each sequence
+    of steps, with as few operations as possible."""
     alike = [one for one in skeletons if len({o.steps for o in one.operations}) == 1]
     least = min((len(one.operations) for one in alike), default=0)
     single = [one for one in alike if len(one.operations) == least]
@@ -206,8 +208,8 @@ def _steps(fit: Fit) -> tuple[Step, ...]:
 
 
 def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
-    """A candidate whose steps have the keys of those of a fitted program that stand in the same place: beside
-    c, on products, at the end. Sums without c stay as they are, or are cut as that with c."""
+    """A candidate whose steps have the keys of the corresponding steps of a fitted program: next to c, on
+    products, at the end. Sums without c stay unchanged, or are cut as the sum with c."""
     operation = source.operations[-1]
     made: dict[object, Candidate] = {}
     for inner in (False, True):
@@ -218,9 +220,9 @@ def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
 
 
 def anew(best: Candidate, ranked: Iterable[Fit], bank: Bank, most: int) -> list[Fit]:
-    """Skeletons that align and sum as they were made, with what the best candidate does before and after:
-    widths that explained what was asked at first can stand in the way of those that explain all, and no few
-    changes lead from one to the other. The nearest first, of each shape one."""
+    """Skeletons with their own alignments and sums, and the other steps of the best candidate. Widths that
+    explained the first questions can block widths that explain all, and no few changes lead from one to the
+    other. The nearest first, one of each shape."""
     found: dict[object, Fit] = {}
     for fit in ranked:
         new = _with_outer_ends(fit.candidate, best)
@@ -230,7 +232,8 @@ def anew(best: Candidate, ranked: Iterable[Fit], bank: Bank, most: int) -> list[
 
 
 def _with_outer_ends(one: Candidate, source: Candidate) -> Candidate | None:
-    """A candidate with the ends of a fitted program whose operations are alike; of another one as it is."""
+    """A candidate with the ends of a fitted program whose operations are alike; unchanged for another
+    program."""
     if len({operation.steps for operation in source.operations}) > 1:
         return one
     last = source.operations[-1]
@@ -238,7 +241,7 @@ def _with_outer_ends(one: Candidate, source: Candidate) -> Candidate | None:
 
 
 def _changed(operation: Operation, source: Operation, inner: bool, sums: bool = True) -> Operation:
-    """An operation with the keys of a fitted one; `sums`: also of what that aligns, sums and normalizes."""
+    """An operation with the keys of a fitted one; `sums`: also its alignments, sums and normalizations."""
     steps: list[Step] = []
     if operation.k_index:
         steps += [step for step in source.steps if _of_operands(step)]
@@ -258,7 +261,7 @@ def _of_operands(step: Step) -> bool:
 
 
 def _counterpart(step: Step, steps: Sequence[Step], inner: bool) -> Step | None:
-    """The step of a fitted program in whose place another one stands."""
+    """The step of a fitted program that corresponds to another one."""
     for one in steps:
         if type(one) is not type(step):
             continue
@@ -277,14 +280,14 @@ def _like(step: Step, found: Step) -> Step:
     if isinstance(step, Align) and isinstance(found, Align):
         return _aligned(step, found)
     where: tuple[str, ...] = (*_OWN, "order") if isinstance(step, Additions) else _OWN
-    if isinstance(step, Multiply):  # whether products are rounded is what it does
+    if isinstance(step, Multiply):  # the rounding of products belongs to its arithmetic
         where = ("to",)
     own: dict[str, Any] = {one.name: getattr(step, one.name) for one in fields(step) if one.name in where}
     return replace(found, **own)
 
 
 def _aligned(step: Align, found: Align) -> Align:
-    """An alignment with the keys of another one: what that says of products is said of what stands in their
+    """An alignment with the keys of another one; its keys for products are applied to the register in their
     place."""
     first = next((name for name in found.of if name != "c"), "c")
     place = next((name for name in step.of if name != "c"), "c")

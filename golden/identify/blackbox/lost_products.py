@@ -1,7 +1,8 @@
-"""Products that no answer shows when they are alone, while others do, and programs that lose those.
+"""Products that change no answer when they are alone, while others do, and programs that lose the same
+products.
 
-Of a chain that adds nothing to what it made before, or leaves that where it stands, whatever lies between the
-two, the products of the last operation alone show: an order is near the unit with such sums only.
+A chain may add nothing to its earlier result, or leave that unaligned whatever lies between. Then only the
+products of its last operation show, and an order is near the unit only with such sums.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.questions import ALONE
 from golden.number.formats import to_float
 
-_ASKED = 4
-"""Questions to a product alone, at least, of which none shows it."""
+_LEAST_QUESTIONS = 4
+"""Questions with one product alone that are needed before it counts as lost."""
 _PRODUCTS = frozenset(kind for kind, name in ALONE if name == "products")
 
 
 def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons that lose the products that no answer shows; empty where all are shown, or none is, or no
-    skeleton loses those."""
+    """Skeletons that lose the products which change no answer; empty if all products show, or none does, or
+    no skeleton loses exactly these."""
     takes = bank.takes
     if not all(takes.formats[name].is_float for name in "abd"):
         return []
     exponents = _exponents(bank.of_kinds(_PRODUCTS))
-    lost = {k for k, told in exponents.items() if len(told) <= 1}
+    lost = {k for k, values in exponents.items() if len(values) <= 1}
     every = {exponent for k in lost for exponent in exponents[k]}  # that of no product where there is one
     shown = exponents.keys() - lost
     if not lost or not shown or len(every) > 1:
@@ -39,7 +40,7 @@ def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _exponents(alone: Bank) -> dict[int, frozenset[int]]:
-    """By product, the exponents of answers to it alone; of those that were asked often enough."""
+    """By product, the exponents of the answers to it alone; only products with enough questions."""
     factors = [np.asarray(to_float(alone.takes.formats[n], alone.operands[n]), np.float64) for n in "ab"]
     with np.errstate(all="ignore"):
         each = np.prod(factors, axis=0)
@@ -48,21 +49,21 @@ def _exponents(alone: Bank) -> dict[int, frozenset[int]]:
     known = np.isfinite(each).all(axis=1) & (each[np.arange(len(each)), place] != 0) & np.isfinite(answers)
     found = {k: answers[known & (place == k)] for k in range(alone.takes.stored_k)}
     return {
-        k: frozenset((np.frexp(told[told != 0])[1] - 1).tolist())
-        for k, told in found.items()
-        if len(told) >= _ASKED
+        k: frozenset((np.frexp(values[values != 0])[1] - 1).tolist())
+        for k, values in found.items()
+        if len(values) >= _LEAST_QUESTIONS
     }
 
 
 def _before_the_last(one: Candidate) -> frozenset[int]:
-    """The products of all operations but the last one that has any."""
+    """The products of all operations except the last one that has any."""
     *earlier, _ = [frozenset(o.k_index) for o in one.operations if o.k_index] or [frozenset()]
     return frozenset().union(*earlier)
 
 
 def _without_earlier(one: Candidate, floor: int | None) -> Iterator[Candidate]:
-    """A chain whose sums of products leave out what was made before, whose alignments drop it, or add it as
-    it stands: it shows at a floor then, where that is not below all results."""
+    """A chain whose sums of products leave out the earlier result, whose alignments drop it, or add it
+    unshifted: then it shows at a floor, unless that is below all results."""
     dropped = structure.dropped_above(one, linked=True)
     unshifted = structure.unshifted(one, floor)
     yield from filter(None, (structure.uncounted(one, "c", linked=True), dropped, unshifted))

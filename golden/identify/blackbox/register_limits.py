@@ -1,8 +1,9 @@
-"""What answers to one term show of the registers that hold sums: where their highest bit is, and their point.
+"""The registers that hold sums, according to answers to one term: the place of their highest bit, and their
+point.
 
-A register that is too narrow for one term takes the same from every such term, or bounds every answer, in any
-order of the sum; while it is missing, every order is wrong on nearly all questions. A sum in fixed point cuts
-what is added to it at the same place, whatever it holds.
+A register that is too narrow for one term changes every such term alike, or bounds every answer, in any order
+of the sum. Without it in the candidate, every order is wrong on nearly all questions. A fixed-point sum cuts
+all terms at the same place, whatever it holds.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from golden.program.steps import Step, Sum
 
 Numbers = npt.NDArray[np.float64]
 _SEEN, _MOST = 16, 0.5
-"""Terms that a register has to be too narrow for, and the share of those that have to say the same."""
+"""Terms too wide for a register that are needed to decide, and the share of them that has to agree."""
 _ROUNDED = 1 / 16
-"""How far a logarithm of what was taken is from an integer at most: results are rounded."""
+"""The largest distance from an integer of the logarithm of a loss: results are rounded."""
 _FEW_BITS, _LOWEST, _FAR = 8, -16, 1 << 20
-"""Places within which nothing is cut, where they end at least, and an exponent beyond all others."""
+"""Places within which nothing is cut; the lowest place for that; and an exponent beyond all others."""
 _CLAMPED = 1 - 2.0**-6
-"""Of the largest answer: those above are at the end of a register that saturates."""
+"""Answers above this part of the largest one are at the end of a register that saturates."""
 
 
 def one_sided(bank: Bank) -> bool:
-    """Whether answers to sums that need few bits are other numbers, and all of them less, or all of them
-    more: nothing is cut of such sums, so that no rounding is one-sided there. One's complement by the sign of
-    something that is no operand is: it takes from sums of one sign alone."""
+    """Whether sums that need few bits have wrong answers, all of them too small or all too large. Nothing is
+    cut of such sums, so rounding cannot be the cause; one's complement by the sign of something other than an
+    operand can, because it changes sums of one sign only."""
     takes = bank.takes
     if not all(takes.formats[name].is_float for name in "abcd"):
         return False
@@ -53,8 +54,8 @@ def one_sided(bank: Bank) -> bool:
 
 
 def _few_bits(terms: Numbers, sums: Numbers, d: Format) -> npt.NDArray[np.bool_]:
-    """Where all terms lie within a few places, not far below 1, where the point of a register can be, and d
-    has their sum as it is, among its normal numbers."""
+    """Sums whose terms all lie within a few places, not far below 1, where the point of a register can be,
+    and which d represents exactly among its normal numbers."""
     top, low = (fold(_ends(terms, end), axis=1) for fold, end in ((np.max, 0), (np.min, 1)))
     first, last = (_ends(sums[:, None], end)[:, 0] for end in (0, 1))
     fits = (first - last <= d.fraction_bits) & (first <= d.max_exponent)
@@ -72,16 +73,16 @@ def _ends(numbers: Numbers, end: int) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Terms:
-    """Finite terms other than zero that were asked alone, the exponents they carry, and finite answers."""
+    """Finite nonzero terms that were alone in a question, their exponents, and the finite answers."""
 
     values: Numbers
     exponents: npt.NDArray[np.int64]
     answers: Numbers
 
 
-def held(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons whose exact sums have the registers that answers to c, or to a product, alone show; that of c
-    may be where c is converted, and the result, by operations of their own."""
+def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons whose exact sums have the registers that answers to c alone, or to one product, show. The
+    register of c may also belong to operations that convert c and the result."""
     if not bank.takes.formats["d"].is_float:
         return list(skeletons)
     shown = {name: _register(bank, kind, name) for kind, name in ALONE}
@@ -110,8 +111,8 @@ def _register(bank: Bank, kind: str, name: str) -> dict[str, Any]:
 
 
 def _top(terms: _Terms, most: int) -> int | None:
-    """The power of two that no answer is above, where terms are; None where it is that of the format, or what
-    lies above shows as zero."""
+    """The power of two that no answer exceeds, although terms do; None if that is the format's own limit, or
+    if larger terms give zero."""
     size = float(np.abs(terms.answers).max(initial=0.0))
     top = int(np.ceil(np.log2(size))) if size else most
     above = (np.frexp(terms.values)[1] > top + 1) & (terms.answers != 0)
@@ -119,8 +120,8 @@ def _top(terms: _Terms, most: int) -> int | None:
 
 
 def _width(terms: _Terms) -> int | None:
-    """How many places above its own exponent the number lies that was taken from a term, where most terms of
-    which much was taken say the same: a register that wraps, as wide as that."""
+    """The width of a register that wraps: how many places above its own exponent the number lies that was
+    lost from a term, if most terms with a large loss agree."""
     lost = np.abs(terms.values - terms.answers)
     much = lost > np.abs(terms.values) / 2
     places = np.log2(lost[much]) - terms.exponents[much]
@@ -153,8 +154,8 @@ def _terms(alone: Bank, name: str) -> _Terms:
 
 
 def _with_register(one: Candidate, name: str, keys: dict[str, Any], alone: bool = False) -> Candidate:
-    """A candidate whose exact sums of a term, or of that `alone`, have these keys; itself where no unit can
-    be that."""
+    """A candidate whose exact sums of a term, or of the term `alone`, have these keys; itself if no unit can
+    have them."""
 
     def changed(step: Step) -> Step:
         holds = isinstance(step, Sum) and (step.of == (name,) if alone else name in step.of)

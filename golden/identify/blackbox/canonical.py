@@ -1,8 +1,8 @@
-"""Keys that make no difference where they stand, found from the bounds of registers: a floor below every
-exponent, a window that lets go of what is cut anyway.
+"""Canonical forms of candidates: without keys that make no difference according to the bounds of registers,
+such as a floor below every exponent, or a window that drops what is cut anyway.
 
-Two programs that are alike with such keys left out answer every question alike: no question is worth asking
-between them. What is not found here may be alike all the same.
+Two programs with equal forms answer every question alike, so no query can distinguish them. Programs with
+different forms may still be alike.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum
 
 _COVERED = {"factor": ("a", "b"), "opposite_infinities": ("opposite_products",)}
-"""Causes that are there only where another one is."""
+"""Causes that occur only together with another one."""
 
 
-def settled(one: Candidate) -> tuple[Operation, ...]:
+def canonical_form(one: Candidate) -> tuple[Operation, ...]:
     """The operations of a candidate without the keys that make no difference."""
     done: dict[tuple[object, ...], tuple[Step, ...]] = {}
     found = []
@@ -49,21 +49,21 @@ def _steps(operation: Operation, takes: Signature) -> tuple[Step, ...]:
     found: list[Step] = []
     for place, step in enumerate(operation.steps):
         rest = operation.steps[place + 1 :]
-        new = _settled(step, registers, rest)
+        new = _canonical_step(step, registers, rest)
         found += [] if new is None else [new]
         registers = registers | follow(step, registers)  # the bounds of the step as it was hold for both
     return tuple(found)
 
 
 def _has_faults(step: Align) -> bool:
-    """Whether an alignment keeps what is cut, or does what the rules here do not speak of."""
+    """Whether an alignment keeps what is cut, or has keys that the rules here do not cover."""
     return bool(step.cut != "dropped" or step.zeros != "ignored" or step.left_out) or not (
         step.shift_limit is None and step.sticky_gap == 0
     )
 
 
-def _settled(step: Step, registers: Registers, rest: Sequence[Step]) -> Step | None:
-    """A step without the keys that make no difference; None where all of it makes none."""
+def _canonical_step(step: Step, registers: Registers, rest: Sequence[Step]) -> Step | None:
+    """A step without the keys that make no difference; None if the whole step makes none."""
     match step:
         case Align():
             return _aligned(step, registers, _value_alone(step.of, rest))
@@ -77,8 +77,8 @@ def _settled(step: Step, registers: Registers, rest: Sequence[Step]) -> Step | N
 
 
 def _special(step: SpecialValues, never: Set[str]) -> SpecialValues:
-    """Without causes that no operand has, or that one before them covers, and without those behind all others
-    that give the word which any other cause gives, too."""
+    """The step without causes that no operand has, or that an earlier cause covers, and without the last
+    causes if they give the word that any other cause gives, too."""
     nans: list[tuple[str, int | None]] = []
     gone = set(never)
     for cause, word in step.nans:
@@ -91,7 +91,7 @@ def _special(step: SpecialValues, never: Set[str]) -> SpecialValues:
 
 
 def _never(a: Format, b: Format, c: Format) -> Iterator[str]:
-    """Causes of NaNs that operands of these formats do not have, whatever the steps before make of them."""
+    """Causes of NaNs that operands of these formats cannot have, whatever the steps before produce."""
     has_nan = [fmt.is_float and fmt.nan is not None for fmt in (a, b, c)]
     yield from (name for name, has in zip("abc", has_nan, strict=True) if not has)
     if not any(has_nan[:2]):
@@ -108,7 +108,7 @@ def _nearest(mode: str) -> bool:
 
 
 def _aligned(step: Align, registers: Registers, value_alone: bool) -> Align:
-    """value_alone: whether what follows asks for the value of what is aligned, not for its exponent."""
+    """value_alone: whether later steps read only the value of what is aligned, not its exponent."""
     whole = reduce(either, (registers[name] for name in step.of))
     least, most = maximum_of(replace(step, floor=None), registers)
     # An exponent up to this one cuts nothing, whatever it is.
@@ -136,7 +136,7 @@ def _aligned(step: Align, registers: Registers, value_alone: bool) -> Align:
 
 
 def _as_wide_as_they_are(step: Align, whole: Bounds, most: int) -> Align:
-    """Where an alignment is wide enough for all, its width and how it would cut are nothing."""
+    """In an alignment wide enough for all terms, the width and the rounding make no difference."""
     span = (most if step.floor is None else max(most, step.floor)) - whole.lsb
     if any(bits < span for _, bits in step.fraction_bits):
         return step
@@ -145,8 +145,8 @@ def _as_wide_as_they_are(step: Align, whole: Bounds, most: int) -> Align:
 
 
 def _spared(step: Align, reach: tuple[int, int]) -> tuple[tuple[str, int], ...]:
-    """What is spared, by where the last bit that is kept can be: always, never, or as it is. A number below
-    that bit is cut to zero anyway where all are cut towards zero."""
+    """The spared bits, limited by where the last kept bit can be. A number below that bit is cut to zero
+    anyway if all numbers are cut towards zero."""
     if step.rounding == "toward_zero":
         return ()
     bits, (least, most) = dict(step.fraction_bits), reach
@@ -155,13 +155,13 @@ def _spared(step: Align, reach: tuple[int, int]) -> tuple[tuple[str, int], ...]:
 
 
 def _cut_anyway(step: Align, own: Bounds, name: str, window: int) -> bool:
-    """Whether all that a window lets go of lies below the last bit that is kept, and is cut to zero there."""
-    below = window + 1 - own.integer_bits - dict(step.fraction_bits)[name]  # so many places below it, or more
+    """Whether all that a window drops lies below the last kept bit, and is cut to zero there."""
+    below = window + 1 - own.integer_bits - dict(step.fraction_bits)[name]  # at least this many places below
     return (step.rounding == "toward_zero" and below >= 0) or (_nearest(step.rounding) and below >= 1)
 
 
 def _largest(step: Align, registers: Registers, uncut: int) -> tuple[Largest, ...]:
-    """The candidates for the exponent, without a least value that is the largest nowhere, or where nothing is
+    """The candidates for the exponent, without a least value that is never the largest, or where nothing is
     cut."""
     found = list(step.maximum)
     for place, one in enumerate(found):
@@ -176,8 +176,7 @@ def _largest(step: Align, registers: Registers, uncut: int) -> tuple[Largest, ..
 
 
 def _value_alone(names: Sequence[str], rest: Sequence[Step]) -> bool:
-    """Whether the steps that follow ask for the value of registers alone, and not for the exponents that
-    they show to an alignment."""
+    """Whether later steps read only the value of registers, and not the exponents that an alignment sees."""
     shown = set(names)
     for step in rest:
         read = shown & set(step.of)
@@ -195,7 +194,7 @@ def _value_alone(names: Sequence[str], rest: Sequence[Step]) -> bool:
 
 
 def _summed(step: Sum, count: int, rest: Sequence[Step]) -> Sum:
-    """One group of all terms is no group, and how a sum is rounded is the sign of a zero."""
+    """One group of all terms is no group, and the rounding of an exact sum is only the sign of a zero."""
     read = [one for one in rest if step.to in one.of]
     dropped = all(
         isinstance(one, Normalize) or (isinstance(one, Round) and one.zero == "positive") for one in read
@@ -206,8 +205,8 @@ def _summed(step: Sum, count: int, rest: Sequence[Step]) -> Sum:
 
 
 def _normalized(step: Normalize, registers: Registers, rest: Sequence[Step]) -> Normalize | None:
-    """A least exponent below all numbers, or where nothing is cut, is none; nothing is left of a step that
-    cuts nothing."""
+    """A least exponent below all numbers, or where nothing is cut, is dropped; so is a step that cuts
+    nothing."""
     own = [(bits, registers[name]) for name, bits in step.fraction_bits]
     least, value_alone = step.min_exponent, _value_alone(step.of, rest)
     if least is not None and all(least <= one.lsb + (bits if value_alone else 0) for bits, one in own):
@@ -218,8 +217,8 @@ def _normalized(step: Normalize, registers: Registers, rest: Sequence[Step]) -> 
 
 
 def _rounded(step: Round, own: Bounds) -> Round:
-    """To nearest, what is too large is an infinity (IEEE 754 7.4); a number that is not zero stays one where
-    the format has all its bits."""
+    """To nearest, overflow gives an infinity (IEEE 754 7.4); a nonzero number stays nonzero if the format has
+    all its bits."""
     last = step.format.min_exponent - step.format.fraction_bits
     exact = step.result_fraction_bits is None and step.flush == "none" and last <= own.lsb
     return replace(

@@ -1,7 +1,8 @@
-"""Neighbours of a candidate: every key of every step with another value, steps put in, taken out or split.
+"""The neighbourhood of a candidate: every key of every step with another value, steps inserted, removed or
+split.
 
-The keys are those that the step classes declare, so that a key that is new is searched without a line here;
-only integers, formats and words need values to try, which depend on the unit.
+The keys come from the step classes, so a new key is searched without a line here. Only integers, formats and
+words need values to try, which depend on the unit.
 """
 
 from __future__ import annotations
@@ -58,34 +59,41 @@ from golden.yamlfile import MISSING
 
 Steps = tuple[Step, ...]
 _MOST_BITS = 60
+"""Fraction bits of alignments that are tried, at most."""
 _NEAR = (-3, -2, -1, 1, 2, 3)
+"""Distances of the values that are near the present one."""
 _MOST_GROUPED = 16
-"""Of more products, only groups of equal size are tried."""
+"""With more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
+"""Bits more or fewer that are tried together with another kind of cut."""
 _WINDOWS = (0, *range(4, 50, 3))
+"""Values of `window` that are tried."""
 _WIDTHS_TRIED = range(10, 41)
+"""Fraction bits of alignments that are tried together with a second key."""
 _HELD_BITS = range(1, 25)
+"""Widths of a register for sums of products that are tried, in bits."""
 _TOPS = range(-24, 49)
-"""Where the sign of a register that holds a sum can be."""
+"""Exponents that the sign of a register for sums can have."""
 _FLOORS = range(-200, 64)
-"""Of an alignment that leaves a register out, every floor: what is left out alone lies there unshifted, so
-that each value has results of its own, and none is near another."""
+"""Floors of an alignment that leaves a register out. All are tried: a left-out register alone stays unshifted
+there, so that each floor has results of its own."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
 _FACTORS_AND_C = ("a", "b", "c")
 _WORDS_LEFT = 3
-"""Words that are tried for NaNs that are left to later steps, beside each word of those that are found."""
-_SIDES = ("toward_zero", "down", "up")
-"""Roundings that cut, and where a small number goes."""
+"""Words for NaNs of later steps that are tried with each word that was found."""
+SIDES = ("toward_zero", "down", "up")
+"""Roundings that cut, and where they move a small number."""
 _SPREAD = 6
-"""Between values of a wide search: those between are near one of them, and what helps there helps here."""
+"""Step between the values of a wide search: values between are near one of them, and help where it helps."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """One change. `key`: what it changes, "align.fraction_bits"; `value`: to what; `rank`: plain ones first.
+    """One change. `key`: what it changes, "align.fraction_bits"; `value`: the new value; `rank`: low for
+    plain ones.
 
-    `only`: the operation that it is made in; None: in all that have such a step.
+    `only`: the operation that it is made in; None: all operations with such a step.
     """
 
     key: str
@@ -99,7 +107,7 @@ class Move:
     """Another format for the results of all operations but the last."""
 
     def apply(self, one: Candidate) -> Candidate | None:
-        """The neighbour; None where the change means nothing there, or no unit can be that."""
+        """The neighbour; None if the change has no meaning there, or no unit can have it."""
         changed: list[Operation] = []
         before: tuple[Steps, Steps] | None = None
         for index, operation in enumerate(one.operations):
@@ -122,11 +130,12 @@ class Move:
 
 @dataclass(frozen=True)
 class Hints:
-    """What values are worth a try: NaN words that the box answered, and how far the search goes.
+    """Values that are worth a try: NaN words that the box answered, and how far the search goes.
 
-    wide: all values of integers and all that can be added to a list, else what is near the present one.
-    faults: also keys that only faults set; else those of them that are set.
-    last_bit: exponent of the last bit of which the answers to c alone are multiples, where it is high.
+    wide: all values of integers and all entries that can be added to a list; if false, values near the
+        present one.
+    faults: also keys that only faults set; if false, only the ones that are set.
+    last_bit: exponent of the last bit of which the answers to c alone are multiples, if it is high.
     """
 
     words: tuple[int, ...] = ()
@@ -136,7 +145,7 @@ class Hints:
 
 
 def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """Every single change of the keys of a candidate, and of steps that many units have."""
+    """Every single change of the keys of a candidate, and of common steps."""
     seen: dict[Step, int] = {}
     for operation in one.operations:
         for step in operation.steps:
@@ -151,8 +160,8 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def rare(one: Candidate) -> Iterator[Move]:
-    """Changes that few units need: other registers, any step put in at any place or taken out, rounded
-    additions for exact ones, other links between operations."""
+    """Changes that few units need: other registers, any step inserted or removed, rounded additions for exact
+    ones, other links between operations."""
     for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
         yield from _read(one, step)
         yield from _rounded_to(one, step)
@@ -164,8 +173,8 @@ def rare(one: Candidate) -> Iterator[Move]:
 
 
 def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
-    """Any format that something is rounded to before the result, with how: a wrong one of the two hides that
-    the other is right."""
+    """The format and the rounding of an intermediate result together: a wrong one of the two hides that the
+    other is right."""
     now = getattr(step, "format", None)
     if step.to == "d" or now is None:
         return
@@ -177,7 +186,7 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
 
 
 def joint(one: Candidate) -> Iterator[Move]:
-    """Two words of one step at once: what is cut and how it is rounded are seen together."""
+    """Pairs of keys of one step: some have a visible effect only together."""
     yield from {move.text: move for move in _cuts(one)}.values()
     yield from _everywhere(one)
     yield from _flushed_alone()
@@ -208,20 +217,20 @@ def joint(one: Candidate) -> Iterator[Move]:
             if isinstance(key, Choice | Flag)
         ]
         for (first, key, some), (second, other, more) in combinations(words, 2):
-            for value, beside in product(some, more):
-                words_of: dict[str, Any] = {first: value, second: beside}
+            for value, partner in product(some, more):
+                words_of: dict[str, Any] = {first: value, second: partner}
                 changed = replace(step, **words_of)
                 held = {name: getattr(changed, name) for name in defaults}
-                both = value != getattr(step, first) and beside != getattr(step, second)
+                both = value != getattr(step, first) and partner != getattr(step, second)
                 if both and applies(key, held, defaults) and applies(other, held, defaults):
                     label = f"{step.op} of {' and '.join(step.of)}: {key_name(first, key)}"
-                    said = f"{_shown(value)}, {key_name(second, other)} {_shown(beside)}"
+                    said = f"{_shown(value)}, {key_name(second, other)} {_shown(partner)}"
                     yield Move(label, said, _replacing(step, changed), key.fault + other.fault)
 
 
 def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
-    """The width of an alignment together with how it cuts: a sticky bit shows at the right width alone. Also
-    of the plain alignment, without what was found at a wrong width beside them."""
+    """The width of an alignment together with its rounding: a sticky bit only shows at the right width. Also
+    for the plain alignment, without other keys that were found at a wrong width."""
     for step in dict.fromkeys(
         s for operation in one.operations for s in operation.steps if isinstance(s, Align)
     ):
@@ -237,9 +246,9 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
 
 
 def _sticky(one: Candidate) -> Iterator[Move]:
-    """How an alignment keeps whether anything was cut, together with where it cuts and how: the last bit kept
-    that is rounded to odd stands where a sticky bit does below one bit less, and of two that say nearly the
-    same, one key of the three changed alone explains less than what is there."""
+    """The sticky rule of an alignment together with its width and rounding: a last bit rounded to odd is
+    equivalent to a sticky bit below one bit less. Of two such nearly equal programs, changing only one of the
+    three keys explains less than the present values."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         for cut, mode, more in product(keys.CUT.words, keys.ROUNDING.words, _CUT_BITS):
             bits = tuple((name, n + more) for name, n in step.fraction_bits)
@@ -252,8 +261,8 @@ def _sticky(one: Candidate) -> Iterator[Move]:
 
 
 def sticky(one: Candidate) -> Iterator[Move]:
-    """A sticky bit below one width of all registers, as they are cut otherwise: at any other width than the
-    right one it explains nothing where many terms leave a bit each."""
+    """A sticky bit below one width of all registers with the same rounding: at a wrong width it explains
+    nothing if many terms leave a bit each."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         for cut, bits in product(keys.CUT.words, _WIDTHS_TRIED):
             changed = replace(step, cut=cut, fraction_bits=tuple((name, bits) for name in step.of))
@@ -263,8 +272,8 @@ def sticky(one: Candidate) -> Iterator[Move]:
 
 
 def _sticky_at(step: Align) -> Iterator[Move]:
-    """A sticky bit at another width of one register: where the others have their own, a wide one is as good
-    as any until what is cut of it is seen."""
+    """A sticky bit at another width of one register: while the other registers have their own widths, any
+    large width is equally good until its cut bits show."""
     for cut, name, bits in product(keys.CUT.words, step.of, _WIDTHS_TRIED):
         table = tuple((one, bits if one == name else n) for one, n in step.fraction_bits)
         if cut not in (step.cut, "dropped") and table != step.fraction_bits:
@@ -274,15 +283,15 @@ def _sticky_at(step: Align) -> Iterator[Move]:
 
 
 def _led(one: Candidate) -> Iterator[Move]:
-    """An alignment to the leading bit of a term, in the place of a sum that is normalized: both cut so many
-    places below the highest bit, and differ where the term and the sum do not have the same."""
+    """An alignment to the leading bit of a term instead of a normalized sum: both cut the same number of
+    places below the highest bit, and differ if the term and the sum have different ones."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         for place, (step, total) in enumerate(pairwise(steps)):
             if not (isinstance(step, Align) and isinstance(total, Sum) and total.of == step.of):
                 continue
             rest = _normalizing(steps[place + 2 :], total.to)
             for maximum in dict.fromkeys(m for normal in rest for m in _by_leading_bits(step, normal)):
-                led: Step = replace(step, **_beside(step, "maximum", maximum), maximum=maximum)
+                led: Step = replace(step, **_meaningless(step, "maximum", maximum), maximum=maximum)
                 by = (*steps[:place], led, total, *steps[place + 2 + len(rest) :])
                 label = f"align of {' and '.join(step.of)}: maximum"
                 yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
@@ -299,8 +308,8 @@ def _normalizing(steps: Steps, name: str) -> list[Normalize]:
 
 
 def _far_below(one: Candidate) -> Iterator[Move]:
-    """A window in the place of what is spared, and the other way round: both make zero of what lies far below
-    the last bit kept, so that either explains most of what the other does and stands in its way."""
+    """A window instead of spared bits, or vice versa: both turn numbers far below the last kept bit into
+    zero, so either explains most of the other's effect and blocks it."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         label = f"align of {' and '.join(step.of)}: "
         for name, _ in step.spared:
@@ -315,8 +324,8 @@ def _far_below(one: Candidate) -> Iterator[Move]:
 
 
 def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf, ...]]:
-    """What an alignment is to with the leading bit of one more of its candidates, about as many places up as
-    cut where a sum is cut that is normalized."""
+    """An alignment to the leading bit of one more candidate, by about the number of places at which a
+    normalized sum is cut."""
     places = max(dict(step.fraction_bits).values()) - normal.fraction_bits[0][1]
     apart = tuple(MaximumOf((name,), False, 0, None) for name in step.of)
     for now in dict.fromkeys((step.maximum or (MaximumOf(step.of, False, 0, None),), step.maximum or apart)):
@@ -328,8 +337,8 @@ def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf
 
 
 def _aligned_first(one: Candidate) -> Iterator[Move]:
-    """An alignment before a sum of products that has none, with its width and how it cuts: where a sum keeps
-    sticky bits, an alignment that drops them explains no more than none."""
+    """An alignment, with width and rounding, before a sum of products that has none: if the unit keeps sticky
+    bits, an alignment that drops them explains no more than none."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         aligned = {step.of for step in steps if isinstance(step, Align)}
         for step in steps:
@@ -340,8 +349,8 @@ def _aligned_first(one: Candidate) -> Iterator[Move]:
 
 
 def _carried(one: Candidate) -> Iterator[Move]:
-    """Whether products are normalised together with the width of their alignment, or of the register of their
-    sum: both are counted from the exponent that they carry then."""
+    """Whether products are normalized, together with the width of their alignment or of the register of their
+    sum: both are counted from the exponent of the product."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         first = next((s for s in steps if isinstance(s, Multiply)), None)
         if first is None:
@@ -367,22 +376,22 @@ def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
 
 
 def _regrouped(one: Candidate) -> Iterator[Move]:
-    """Other groups in all steps that have the same: what is aligned by groups is summed by them."""
+    """Other groups in all steps with the same ones: terms aligned by groups are summed by them."""
     steps = dict.fromkeys(s for operation in one.operations for s in operation.steps)
     by_group: dict[tuple[str, int], list[Align | Sum | Additions | Fma]] = {}
     for step in steps:
         if isinstance(step, Align | Sum | Additions | Fma) and step.group is not None:
             by_group.setdefault(step.group, []).append(step)
-    for now, those in by_group.items():
-        for group in filter(None, _groups(one)) if len(those) > 1 else ():
-            changed: dict[Step, Step] = {step: replace(step, group=group) for step in those}
+    for now, members in by_group.items():
+        for group in filter(None, _groups(one)) if len(members) > 1 else ():
+            changed: dict[Step, Step] = {step: replace(step, group=group) for step in members}
             label = f"groups of {now[0]} {now[1]}"
             yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
 
 
 def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
-    """Other groups of an alignment alone, together with where and how it cuts: with groups that are not those
-    of the unit what is cut fits no width and no rounding, and any that hides it is as good."""
+    """Other groups of an alignment, together with its place and rounding: with wrong groups the cut bits fit
+    no width and no rounding, and any of these that hides them seems equally good."""
     steps = [s for o in one.operations for s in o.steps if isinstance(s, Align)]
     widths = sorted({bits for step in steps for _, bits in step.fraction_bits})
     for step in dict.fromkeys(step for step in steps if step.group is not None):
@@ -395,7 +404,7 @@ def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
-    """Alignments in which a register has a width of its own, with one width for all, and which."""
+    """Alignments in which one register has a width of its own, with one width for all; and that register."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         widths = sorted({bits for _, bits in step.fraction_bits})
         for bits in widths if len(widths) > 1 else ():
@@ -403,9 +412,9 @@ def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
 
 
 def _evened_and_small(one: Candidate) -> Iterator[Move]:
-    """One width for all registers together with what is spared, or with a window: a wider register loses no
-    small numbers either, and a narrower one loses them as a window does; either stands in for that where
-    little is asked of it."""
+    """One width for all registers together with spared bits, or with a window: a wider register loses no
+    small numbers either, and a narrower one loses them as a window does; few questions distinguish the
+    two."""
     for step, bits, even in _evened(one):
         for name in ("spared", "window"):
             for small in dict.fromkeys(_windows(one, step, getattr(step, name), name)):
@@ -417,10 +426,10 @@ def _evened_and_small(one: Candidate) -> Iterator[Move]:
 
 
 def _small_and_rounded(one: Candidate) -> Iterator[Move]:
-    """What is spared together with the side that numbers are cut to: one far below the last bit that is cut
-    towards zero is a zero, as one that is spared is, and one that is cut down or up is not."""
+    """Spared numbers together with the rounding: a number far below the last bit becomes zero if it is cut
+    towards zero or spared, but not if it is rounded down or up."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
-        for mode in _SIDES if step.rounding in _SIDES else ():
+        for mode in SIDES if step.rounding in SIDES else ():
             for small in _windows(one, step, step.spared, "spared") if mode != step.rounding else ():
                 changed = replace(step, spared=small, rounding=mode)
                 label = f"align of {' and '.join(step.of)}: rounding"
@@ -428,8 +437,8 @@ def _small_and_rounded(one: Candidate) -> Iterator[Move]:
 
 
 def _zeros_of_products(one: Candidate) -> Iterator[Move]:
-    """Zeros that take part in the largest exponent together with the format of products, which says what
-    exponent a zero has, and nothing else where products are exact in it."""
+    """Zeros that take part in the largest exponent, together with the format of products: that decides the
+    exponent of a zero, and nothing else if products are exact in it."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         first = next((s for s in steps if isinstance(s, Multiply)), None)
         aligned = [s for s in steps if isinstance(s, Align) and "products" in s.of and not s.maximum]
@@ -446,7 +455,7 @@ def _zeros_of_products(one: Candidate) -> Iterator[Move]:
 
 
 def _held(one: Candidate) -> Iterator[Move]:
-    """A sum in a fixed-point register: where its highest bit is shows with its point and its width alone."""
+    """A sum in a fixed-point register: its highest bit only shows together with its point and its width."""
     for step in dict.fromkeys(
         s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.to != "d"
     ):
@@ -460,8 +469,8 @@ def _held(one: Candidate) -> Iterator[Move]:
 
 
 def _fixed(one: Candidate) -> Iterator[Move]:
-    """A sum that shows the exponent of its point to the alignment behind it, whatever it holds, a zero, too,
-    together with the width of what it meets there: that is counted from the same exponent then."""
+    """A sum that shows the exponent of its point, even if it is zero, to the next alignment, together with
+    the width of that alignment, which is then counted from the same exponent."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         for total, meet in pairwise(steps):
             if not (isinstance(total, Sum) and isinstance(meet, Align) and total.to in meet.of):
@@ -477,9 +486,8 @@ def _fixed(one: Candidate) -> Iterator[Move]:
 
 
 def _results(one: Candidate) -> Iterator[Move]:
-    """How many bits a result keeps together with how it is rounded to them: with the other rounding fewer
-    bits are as wrong as all of them. Of several operations also the last one alone: what comes before it is
-    often kept whole."""
+    """The fraction bits of a result together with its rounding: with the wrong rounding fewer bits are as
+    wrong as all. With several operations also for the last one alone: earlier results often keep all bits."""
     last = len(one.operations) - 1
     for step in dict.fromkeys(
         s for operation in one.operations for s in operation.steps if isinstance(s, Round)
@@ -499,8 +507,8 @@ def _results(one: Candidate) -> Iterator[Move]:
 
 
 def _twice(one: Candidate) -> Iterator[Move]:
-    """The result rounded to f32 first, each time in any way, in the place of whatever stands between the sum
-    and it: what another rounding, or a sum that is normalised, stands in for."""
+    """A result that is first rounded to f32, with any two roundings, instead of the steps between the sum and
+    it: other roundings, or a normalized sum, have nearly the same effect."""
     wide = get_format("f32")
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         last, body = steps[-1], steps[:-1]
@@ -518,9 +526,9 @@ def _twice(one: Candidate) -> Iterator[Move]:
 
 
 def _not_rounded(one: Candidate) -> Iterator[Move]:
-    """What products and sums that are rounded once more stand in for, each alone and both together: products
-    that overflow where those of a format do, and a result that sees the highest bit alone of what is cut, as
-    a sum does that is cut one bit below it. Only subnormal numbers tell them apart."""
+    """Replacements for products and sums that are rounded twice, separately and together: products that
+    overflow where a format's would, and a result that sees only the highest cut bit, as a sum that is cut one
+    bit below. Only subnormal numbers distinguish them."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         exact = tuple(_overflowing(step) for step in steps)
         both = ((exact, "products"), (_seeing_one_bit(steps), "the sum"), (_seeing_one_bit(exact), "either"))
@@ -533,7 +541,7 @@ def _not_rounded(one: Candidate) -> Iterator[Move]:
 
 
 def _overflowing(step: Step) -> Step:
-    """Products that are not rounded to a format and overflow as it does, in the place of those that are."""
+    """Products that are not rounded to a format, but overflow like it, in place of rounded ones."""
     if not isinstance(step, Multiply) or step.format is None:
         return step
     end = step.format.max_exponent + 1
@@ -541,8 +549,7 @@ def _overflowing(step: Step) -> Step:
 
 
 def _seeing_one_bit(steps: Steps) -> Steps:
-    """Steps whose result is rounded by the highest bit alone of what is cut, in the place of a sum that is
-    normalized first."""
+    """Steps whose result is rounded by only the highest cut bit, instead of a normalized sum."""
     last = steps[-1]
     if not isinstance(last, Round):
         return steps
@@ -551,7 +558,8 @@ def _seeing_one_bit(steps: Steps) -> Steps:
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:
-    """One word of a key in every step that has it: a unit treats zeros, say, alike wherever it rounds."""
+    """One word of a key in every step that has the key: a unit treats zeros, for example, alike wherever it
+    rounds."""
     steps = list(dict.fromkeys(s for operation in one.operations for s in operation.steps))
     found: dict[tuple[str, Any], None] = {}
     for step in steps:
@@ -569,7 +577,7 @@ def _everywhere(one: Candidate) -> Iterator[Move]:
 
 
 def _with_key(step: Step, name: str, word: str) -> Step:
-    """The step with a word of a key that it knows as it is, or itself."""
+    """The step with another word of a key, or itself if it has no such key."""
     defaults = {other: default for other, _, default in declared(step)}
     values = {other: getattr(step, other) for other in defaults}
     for other, key, _ in declared(step):
@@ -579,8 +587,8 @@ def _with_key(step: Step, name: str, word: str) -> Step:
 
 
 def _cuts(one: Candidate) -> Iterator[Move]:
-    """What terms are aligned to, how wide, and how what is negative is counted: the three say where the last
-    unit of a sum lies, and one alone may explain nothing."""
+    """The alignment exponent, its width and the representation of negative terms: all three determine the
+    last bit of a sum, and a change of one alone may explain nothing."""
     for operation in one.operations:
         for step, total in zip(operation.steps, operation.steps[1:], strict=False):
             if not (isinstance(step, Align) and isinstance(total, Sum)) or "c" not in step.of:
@@ -591,7 +599,7 @@ def _cuts(one: Candidate) -> Iterator[Move]:
             )
             for complement, to, more, (how, rounds) in words:
                 bits = tuple((name, max(dict(step.fraction_bits).values()) + more) for name in step.of)
-                aligned = replace(step, **_beside(step, "maximum", to), maximum=to, fraction_bits=bits)
+                aligned = replace(step, **_meaningless(step, "maximum", to), maximum=to, fraction_bits=bits)
                 by = aligned, replace(total, complement=complement), *rounds
                 said = f"{_shown(to)}, {more:+d} bits, complement {complement}{how}"
                 label = f"align of {' and '.join(step.of)}: maximum"
@@ -599,8 +607,8 @@ def _cuts(one: Candidate) -> Iterator[Move]:
 
 
 def _rounded(one: Candidate, rest: Steps) -> Iterator[tuple[str, Steps]]:
-    """The roundings of a sum as they are; of two, to nearest and cut; of one, f32's before it, that one cut,
-    too."""
+    """Variants of the roundings after a sum: unchanged; of two roundings, nearest and truncation; for one,
+    also with f32 before it, which truncates, too."""
     yield "", rest
     if len(rest) == 2 and isinstance(rest[0], Round) and isinstance(rest[1], Round):
         first, last = rest[0], rest[1]
@@ -625,7 +633,7 @@ def _instead_of(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
 
 
 def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """The same changes in one operation alone, where there are several."""
+    """The same changes in only one of several operations."""
     for index, operation in enumerate(one.operations) if len(one.operations) > 1 else ():
         part = replace(one, operations=(operation,))
         tried = [
@@ -639,9 +647,8 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def resets(one: Candidate) -> Iterator[Move]:
-    """Every key that was given a value, back to its default, one width for all registers of an alignment,
-    numbers that are not normalised on the way, and one sum in the place of two: what helped once can stand in
-    the way later."""
+    """Every changed key back at its default, one width for all registers of an alignment, no normalization of
+    intermediate numbers, and one sum instead of two: an early helpful change can block later ones."""
     for align_, bits, even in _evened(one):
         label = f"align of {' and '.join(align_.of)}: fraction_bits"
         yield Move(label, f"{bits} for all", _replacing(align_, even))
@@ -662,7 +669,7 @@ def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:
-    """The value of every key by the name that moves have for it; of steps that differ in it, all values."""
+    """The value of every key by the name that moves use; several values if steps differ."""
     found: dict[str, dict[str, None]] = {}
     for step in dict.fromkeys(s for operation in operations for s in operation.steps):
         for name, key, _ in declared(step):
@@ -675,14 +682,14 @@ def settings(operations: Iterable[Operation]) -> dict[str, str]:
 
 
 def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Iterator[Move]:
-    """Every key with every other value; `faults`: those that only faults set, else the others."""
+    """Every key with every other value; `faults`: only keys that faults set; if false, the others."""
     listed = list(declared(step))
     defaults = {name: default for name, _, default in listed}
     for name, key, default in listed:
         if key.fault != faults or (faults and not hints.faults and getattr(step, name) == default):
             continue
         for value in _values(one, step, name, key, hints):
-            changed = replace(step, **_beside(step, name, value), **{name: value})
+            changed = replace(step, **_meaningless(step, name, value), **{name: value})
             held = {other: getattr(changed, other) for other in defaults}
             if value != getattr(step, name) and applies(key, held, defaults):
                 label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
@@ -691,12 +698,12 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
     if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
             for mode in ("nearest_even", "toward_zero", "to_odd"):
-                changed = replace(step, format=fmt, rounding=mode, **_beside(step, "format", fmt))
+                changed = replace(step, format=fmt, rounding=mode, **_meaningless(step, "format", fmt))
                 yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
 
 
-def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
-    """The keys that mean nothing beside another one's value, as they are where nobody sets them."""
+def _meaningless(step: Step, name: str, value: Any) -> dict[str, Any]:
+    """The default values of the keys that have no meaning next to this value of another key."""
     if isinstance(step, Align) and name in ("maximum", "exponent") and value not in (None, ()):
         rest = {"maximum": (), "exponent": None, "floor": None, "shift_limit": None, "left_out": ()}
         return {key: none for key, none in rest.items() if key != name} | {"zeros": "ignored"}
@@ -782,8 +789,8 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
 def _causes(
     now: tuple[tuple[str, int | None], ...], causes: Sequence[str], words: Sequence[int]
 ) -> Iterator[tuple[tuple[str, int | None], ...]]:
-    """One cause less, one with another word, one in another place, one more in any place: that between two
-    others says what neither end does."""
+    """One cause less, with another word, at another priority, or one more at any priority: one between two
+    others has an effect that neither end has."""
 
     def given(cause: str) -> Iterator[tuple[str, int | None]]:
         yield from ((cause, word) for word in (*([None] if cause in WITH_PAYLOAD else []), *words))
@@ -800,7 +807,7 @@ def _causes(
 
 
 def _maxima(of: tuple[str, ...], now: tuple[MaximumOf, ...], most: int) -> Iterator[tuple[MaximumOf, ...]]:
-    """One number less that the exponent is the largest of, one more, one other, one that is split."""
+    """One candidate of the largest exponent removed, added, replaced or split."""
     yield ()
     for place, one in enumerate(now):
         yield (*now[:place], *now[place + 1 :])
@@ -868,7 +875,7 @@ def _widths(now: tuple[tuple[str, int], ...], hints: Hints) -> Iterator[tuple[tu
 def _windows(
     one: Candidate, step: Step, now: tuple[tuple[str, int], ...], name: str
 ) -> Iterator[tuple[tuple[str, int], ...]]:
-    """No window (or spared numbers), or one register's."""
+    """No window (or spared numbers), or one of another register."""
     yield ()
     least = {fmt.min_exponent for fmt in one.formats.values() if fmt.is_float} if name == "spared" else set()
     values = _WINDOWS if name == "window" else (*sorted(least), *range(-140, 10, _SPREAD))
@@ -885,7 +892,8 @@ def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
 
 
 def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
-    """Special values that are looked for elsewhere, also without what was found of the registers before."""
+    """Special values detected in other registers, also without earlier findings about the registers
+    before."""
     if not isinstance(step, SpecialValues):
         return
     words = tuple(dict.fromkeys((step.nan, *hints.words)))
@@ -909,7 +917,7 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
 
 
 def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
-    """Registers in which special values can be looked for: any of what is added, or a sum."""
+    """Registers in which special values can be detected: any addend, or a sum."""
     held = {"c": True, "scales": bool(one.takes.scale_block)}
     for operation in one.operations:
         if step in operation.steps:
@@ -922,7 +930,7 @@ def _sources(one: Candidate, step: SpecialValues) -> list[tuple[str, ...]]:
 
 
 def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callable[[Steps], Steps]:
-    """A search for special values in fewer registers, and a word for what it leaves to later steps."""
+    """Detection of special values in fewer registers, and a word for NaNs that are left to later steps."""
 
     def change(steps: Steps) -> Steps:
         if step not in steps:
@@ -939,7 +947,7 @@ def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callab
 
 
 def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """Steps put in, taken out, split."""
+    """Steps inserted, removed or split."""
     for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
         for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
@@ -963,8 +971,8 @@ def _flushes(one: Candidate) -> Iterator[Move]:
 
 
 def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
-    """Operands flushed before anything else, where an operation reads them: those that add earlier results
-    alone have no a and b."""
+    """Operands flushed before any other step in operations that read them: operations that only add earlier
+    results have no a and b."""
 
     def change(steps: Steps) -> Steps:
         names = {name for step in steps for name in step.of}
@@ -976,8 +984,8 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
 
 
 def _flushed_alone() -> Iterator[Move]:
-    """Some operands flushed, or none, in the place of all that is done to them first: one that is normalised
-    is flushed no more, so that both together stand in for a flush of the others."""
+    """Some operands flushed, or none, instead of all earlier steps on them: a normalized operand is no longer
+    flushed, so the two together resemble a flush of the others."""
     subsets = [of for size in range(len(_FACTORS_AND_C) + 1) for of in combinations(_FACTORS_AND_C, size)]
     for of, sign in product(subsets, ("signed", "positive")):
 
@@ -993,9 +1001,9 @@ def _is_of_operands(step: Step) -> bool:
 
 
 def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """One word for every NaN that a step makes, with those of operands handed on, or not, or by adders alone:
-    while a later step makes words of its own, what earlier ones make does not show, and a NaN that an adder
-    hands on is the word of what made it."""
+    """One word for every NaN that a step makes, with NaNs of operands passed on, or not, or only by adders:
+    while a later step makes its own words, the words of earlier steps do not show, and a NaN that an adder
+    passes on is the word of the step that made it."""
     kinds: dict[str, tuple[type[Step], ...]] = {
         "not": (),
         "handed on": (Additions, Fma, SpecialValues),
@@ -1009,13 +1017,13 @@ def _same_words(one: Candidate, hints: Hints) -> Iterator[Move]:
             def change(steps: Steps, word: int = word, handing: tuple[type[Step], ...] = handing) -> Steps:
                 return tuple(_with_words(step, word, isinstance(step, handing)) for step in steps)
 
-            text = f"{word:#x}, those of operands {said}"
+            text = f"{word:#x}, operand NaNs {said}"
             yield Move("nan of every step", text, change, where=one.formats["d"])
 
 
 def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """A number for NaNs of operands where products are made, and a NaN for all others where an operation
-    adds none: where most NaNs have one answer, that word of the last operation explains more than either."""
+    """A number for NaN operands of products, and a NaN for all others if an operation adds no products: if
+    most NaNs have one answer, that word of the last operation explains more than either change."""
     d = one.formats["d"]
     if len(one.operations) == 1 or not d.is_float:
         return
@@ -1044,7 +1052,7 @@ def _with_words(step: Step, word: int, kept: bool) -> Step:
 
 
 def _converted(one: Candidate) -> Iterator[Move]:
-    """Operands whose subnormal numbers are normalised first, as a conversion to a wider format does."""
+    """Operands whose subnormal numbers are normalized first, as by a conversion to a wider format."""
     for of in (("c",), ("a", "b", "c")):
         if all(one.formats[name].is_float for name in of):
             widths = tuple((name, one.formats[name].fraction_bits) for name in of if name != "b")
@@ -1058,8 +1066,8 @@ def _converted(one: Candidate) -> Iterator[Move]:
 
 
 def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """A step behind another one: special values and normalised numbers behind what wrote them, an alignment
-    before a sum."""
+    """A step after another one: special values and normalization after the step that wrote the numbers, an
+    alignment before a sum."""
     for step in dict.fromkeys(s for o in one.operations for s in o.steps):
         if isinstance(step, Multiply | Scale | Fma) and step.to != "d" and has_special(one.takes):
             term = step.to or step.of[0]
@@ -1080,7 +1088,7 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 
 def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
-    """The sum normalised and cut once more, alone and with one bit more in what it is the sum of."""
+    """A sum normalized and cut once more, alone and with one bit more in its addends."""
     wider = next(
         (s for o in one.operations for s in o.steps if isinstance(s, Align) and s.of == step.of), None
     )
@@ -1119,7 +1127,7 @@ def _instead(step: Step, by: Sequence[Step]) -> Callable[[Steps], Steps]:
 
 
 def _split(one: Candidate) -> Iterator[Move]:
-    """Products (or groups) aligned and summed by themselves before they meet c; by groups before that."""
+    """Products (or groups) aligned and summed separately before c is added; or by groups before that."""
     for name in ("products", "groups"):
         pair = _sum_with_c(one, name)
         if pair is None:
@@ -1143,8 +1151,8 @@ def _split(one: Candidate) -> Iterator[Move]:
 
 
 def _in_one(one: Candidate) -> Iterator[Move]:
-    """Products (or groups) aligned with c and added at once, in the place of a sum of their own and all that
-    stands between it and the one with c: two sums have more keys, which say nearly what one does."""
+    """Products (or groups) aligned and added with c in one sum, instead of a separate sum and all steps up to
+    the sum with c: two sums have more keys, which nearly repeat those of one."""
     for steps in dict.fromkeys(operation.steps for operation in one.operations):
         for name in ("products", "groups"):
             for said, aligned, place, end in _met_at_once(steps, name):
@@ -1155,8 +1163,8 @@ def _in_one(one: Candidate) -> Iterator[Move]:
 
 
 def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int]]:
-    """Alignments of products (or groups) with what their sum meets later: plain ones, and with the keys of
-    that; and what they stand for, from where to where."""
+    """Alignments of products (or groups) with the terms that their sum meets later: plain, and with that
+    alignment's keys; and the range of steps that they replace."""
     found = _in_two(steps, name)
     if found is None:
         return
@@ -1175,8 +1183,8 @@ def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int
 
 
 def _in_two(steps: Steps, name: str) -> tuple[int, int] | None:
-    """Where the sum of products (or groups) by themselves begins, alignment included, and where the sum with
-    c is; None where there are no two, or what is between them rounds."""
+    """Where the separate sum of products (or groups) begins, including its alignment, and where the sum with
+    c is; None if there are no two sums, or a rounding is between them."""
     kinds = (Align, Sum, Normalize)
     first = next((n for n, s in enumerate(steps) if isinstance(s, kinds) and s.of == (name,)), None)
     sums = [n for n, s in enumerate(steps) if isinstance(s, Sum)]
@@ -1268,7 +1276,7 @@ class _Whole(Move):
 
 
 def nan_words(one: Format, codes: Iterable[int], most: int = 6) -> tuple[int, ...]:
-    """The NaNs among codes, the commonest first."""
+    """The NaNs among codes, the most common first."""
     counts: dict[int, int] = {}
     for code in codes:
         counts[code] = counts.get(code, 0) + 1

@@ -13,7 +13,7 @@ import pytest
 import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
-from golden.identify.blackbox.unread import Unread, bits_text, not_read
+from golden.identify.blackbox.ignored_bits import IgnoredBits, bits_text, find_ignored_bits
 from golden.unit import FunctionUnit
 
 VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
@@ -23,8 +23,8 @@ def rng(*numbers: int) -> np.random.Generator:
     return np.random.default_rng(numbers)
 
 
-def asked(answer: Callable[..., Any], asks: int = 20_000, like: Any = VOLTA) -> Unread:
-    return not_read(FunctionUnit.like(like, answer), asks, 60, rng)
+def asked(answer: Callable[..., Any], asks: int = 20_000, like: Any = VOLTA) -> IgnoredBits:
+    return find_ignored_bits(FunctionUnit.like(like, answer), asks, 60, rng)
 
 
 def without_low(a: Any, b: Any, c: Any) -> Any:
@@ -64,7 +64,7 @@ def test_what_is_not_read_is_said(
     found = asked(answer, asks)
     assert len(found.said) == len(said) and all(map(str.startswith, found.said, said)), found.said
     assert {name: fmt.ignored_low for name, fmt in found.formats.items()} == formats
-    assert found.asked < asks / 4
+    assert found.queries < asks / 4
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,8 @@
-"""How results are rounded, as answers to one term show: nothing else is added there, in any order of the sum.
+"""The rounding of results according to answers to one term: nothing else is added, whatever the order of the
+sum.
 
-With another rounding in the end every order is wrong on half of what was asked, and the nearest is none of
-those that are near the unit.
+With a wrong final rounding every order is wrong on half of the questions, and the nearest one is not near the
+unit.
 """
 
 from __future__ import annotations
@@ -12,28 +13,28 @@ from fractions import Fraction
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.questions import ALONE
+from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
 from golden.number.formats import Format, Kind
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.steps import Round
 
-_SEEN, _MOSTLY = 16, 0.9
-"""Terms that no result can be, and the share of their answers that has to say the same."""
-_Told = tuple[Fraction, int]
-"""A term with the sign of its answer, and that."""
+_Rounded = tuple[Fraction, int]
+"""A term with the sign of its answer, and the answer."""
 
 
 def as_rounded(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons whose last rounding is the one that answers to one term show, where they show one."""
+    """Skeletons with the final rounding that answers to one term show, if they show one."""
     d = bank.takes.formats["d"]
     if not d.is_float:
         return list(skeletons)
-    shown = {_mode(d, list(_told(bank.of_kinds(frozenset((kind,))), name))) for kind, name in ALONE} - {None}
+    shown = {
+        _mode(d, list(_rounded_terms(bank.of_kinds(frozenset((kind,))), name))) for kind, name in ALONE
+    } - {None}
     mode = shown.pop() if len(shown) == 1 else None
     return list(skeletons) if mode is None else [_rounding(one, mode) or one for one in skeletons]
 
 
-def _told(alone: Bank, name: str) -> Iterator[_Told]:
+def _rounded_terms(alone: Bank, name: str) -> Iterator[_Rounded]:
     """Terms that lie between two normal results."""
     takes = alone.takes
     d = takes.formats["d"]
@@ -61,17 +62,17 @@ def _is_between(d: Format, size: Fraction) -> bool:
     return within and encode_fraction(d, size, "down") != encode_fraction(d, size, "up")
 
 
-def _mode(d: Format, told: Sequence[_Told]) -> str | None:
-    """The rounding that most answers have, where no other one has as many of them."""
-    if len(told) < _SEEN:
+def _mode(d: Format, terms: Sequence[_Rounded]) -> str | None:
+    """The rounding of most answers, if no other one fits equally many."""
+    if len(terms) < ENOUGH:
         return None
-    right = {mode: sum(encode_fraction(d, value, mode) == code for value, code in told) for mode in MODES}
+    right = {mode: sum(encode_fraction(d, value, mode) == code for value, code in terms) for mode in MODES}
     first, second = sorted(MODES, key=lambda mode: -right[mode])[:2]
-    return first if right[first] > max(right[second], _MOSTLY * len(told)) else None
+    return first if right[first] > max(right[second], AGREEING * len(terms)) else None
 
 
 def _rounding(one: Candidate, mode: str) -> Candidate | None:
-    """A candidate that rounds its result this way; None where it is rounded by additions."""
+    """A candidate that rounds its result this way; None if additions round it."""
     *head, last = one.operations
     if not isinstance(last.final, Round):
         return None

@@ -1,7 +1,7 @@
-"""Questions whose products lie lower down, of a unit whose products overflow far below the ends of formats.
+"""Questions with smaller products, for units whose products overflow far below the ends of the formats.
 
-There nearly every dot product of ordinary numbers is infinite, which any order of the sum answers alike: what
-tells orders, widths and roundings has to be asked where products are still numbers.
+In these units nearly every dot product of ordinary numbers is infinite in any order of the sum: only
+questions whose products are still finite distinguish orders, widths and roundings.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.questions import ONE_PRODUCT
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
 
 Numbers = npt.NDArray[np.float64]
 Exponents = npt.NDArray[np.int64]
-ONE = frozenset(("one product",))
+ONE = frozenset((ONE_PRODUCT,))
 _MOSTLY, _SEEN = 0.5, 16
-"""The share of finite operands with answers that are no numbers from which on lower ones are asked, and how
-many products alone have to be infinite."""
+"""The share of finite operands with infinite answers from which smaller products are used, and the single
+products that have to be infinite."""
 _SPREAD = 4
-"""Binades below the end of which the largest product of a question is in one."""
+"""Binades below the overflow within which the largest product of a question lies."""
 _ABOVE = 0.5
-"""The share of c that is moved down less."""
+"""The share of questions whose c is reduced less."""
 
 
 def overflows_early(ordinary: Bank) -> bool:
-    """Whether most ordinary questions are answered by no numbers, in formats whose products can lie lower."""
+    """Whether most ordinary questions have no finite answer, in formats that allow smaller products."""
     takes = ordinary.takes
     floats = all(takes.formats[name].is_float for name in "abcd") and takes.scale_block is None
     return floats and bool(_infinite(ordinary).mean() > _MOSTLY)
 
 
 def end_of_products(bank: Bank) -> int | None:
-    """The exponent of the least product that is no number alone, though its factors are; None where too few
-    show it, or no product lies lower."""
+    """The exponent of the least single product without a finite answer although its factors are finite; None
+    if too few show it, or no product is smaller."""
     alone = bank.of_kinds(ONE)
     ends = _largest(bank.takes, alone.operands)[_infinite(alone)]
     least = sum(stimuli.tiniest_exponent(bank.takes.formats[name]) for name in "ab")
@@ -45,16 +46,17 @@ def end_of_products(bank: Bank) -> int | None:
 
 
 def of_numbers(bank: Bank) -> Bank:
-    """The questions answered by numbers other than zero: the sign of a zero and the word of a NaN say
-    nothing of an order, and low down many answers are zeros."""
+    """The questions whose answers are nonzero numbers: the sign of a zero and the word of a NaN do not depend
+    on the order, and with small products many answers are zeros."""
     answers = _numbers(bank.takes.formats["d"], bank.answers)
     return bank.part(np.flatnonzero(np.isfinite(answers) & (answers != 0)))
 
 
 def lowered(takes: Signature, operands: Operands, end: int, rng: np.random.Generator) -> Operands:
-    """Dot products whose largest product is below 2^end, by moving all of them, and c, by as many binades:
-    what is aligned, cut and rounded is as it was, as far as the formats reach. Every second c stays some
-    binades above: few products of narrow formats lie so far apart that one is cut beside another."""
+    """Dot products whose largest product is below 2^end: all products, and c, are reduced by the same number
+    of binades. Alignment, cuts and rounding stay as they were, as far as the formats reach. Every second c
+    stays some binades larger: in narrow formats few products lie far enough apart that one is cut next to
+    another."""
     last = end - 1 - rng.integers(0, _SPREAD, len(operands["c"]))
     down = np.maximum(_largest(takes, operands) - last, 0)
     half = np.clip(down // 2, down - _room(takes, operands, "b"), _room(takes, operands, "a"))
@@ -80,7 +82,7 @@ def _numbers(fmt: Format, codes: Bits) -> Numbers:
 
 
 def _largest(takes: Signature, operands: Operands) -> Exponents:
-    """The exponent of the largest product of finite factors, as their exponents and fractions give it."""
+    """The exponent of the largest product of finite factors, from their exponents and fractions."""
     a, b = (_numbers(takes.formats[name], operands[name]) for name in "ab")
     parts = [np.frexp(np.where(np.isfinite(one), one, 0)) for one in (a, b)]
     there = (parts[0][0] != 0) & (parts[1][0] != 0)
@@ -89,15 +91,15 @@ def _largest(takes: Signature, operands: Operands) -> Exponents:
 
 
 def _room(takes: Signature, operands: Operands, name: str) -> Exponents:
-    """Binades that the largest number of a factor is above the least normal one."""
+    """Binades between the largest number of a factor and the least normal one."""
     values = np.abs(_numbers(takes.formats[name], operands[name]))
     exponents = np.frexp(np.where(np.isfinite(values), values, 0).max(axis=1))[1] - 1
     return np.asarray(np.maximum(exponents - stimuli.lowest_exponent(takes.formats[name]), 0), np.int64)
 
 
 def _moved(fmt: Format, codes: Bits, down: Exponents) -> Bits:
-    """Numbers divided by powers of two, as near as the format comes; others, and those that stay, as they
-    are."""
+    """Numbers divided by powers of two, rounded to the format; other codes, and numbers that stay, are
+    unchanged."""
     values = _numbers(fmt, codes)
     by = down.reshape(-1, *[1] * (codes.ndim - 1))
     stay = ~np.isfinite(values) | (by == 0)

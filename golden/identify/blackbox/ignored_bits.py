@@ -1,9 +1,9 @@
-"""Bits of the operands that a box does not read: each bit of each code is turned in a number of questions.
+"""Bits of the operands that a box ignores: each bit of each code is flipped in a number of questions.
 
-First in a product that is the operand itself (times one), or that c cancels but for this bit; what no
-answer shows there is asked about in questions of every kind and at ties, in all places of an operand at
-once, then in parts. Low bits of all elements become a format that ignores them: the search then knows them.
-Whatever it asks carries other bits there, so that a bit that is read after all would show as a difference.
+First in a product that equals the operand (times one), or that c cancels except for this bit. Bits that
+change no answer there are then flipped in questions of every kind and at ties, in all places of an operand at
+once, then in parts. Low bits of all elements become a format that ignores them, so the search knows them. Its
+questions carry other values in these bits, so a bit that is read after all would show as a difference.
 """
 
 from __future__ import annotations
@@ -26,88 +26,89 @@ from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, Unit, name_of, signature_of
 
 _SHARE, _SHARE_OF_TIME = 16, 20
-"""One of so many questions at most is one of the first, and of the seconds for all."""
+"""At most one query in 16 of the budget is used for the first questions, and one second in 20 for all."""
 _QUESTIONS, _OF_ASKS = 400, 64
-"""Questions in which bits are turned before they are called unread; of so many that may be asked one at
-most."""
+"""Questions in which bits are flipped before they are called ignored; at most one in 64 of the budget."""
 _LEAST_ASKS, _FOR_RATE = 8_000, 2
-"""With fewer questions than these no bits are asked about; questions that show how long an answer takes."""
+"""With a smaller budget bits are not tested; and questions that measure the time of an answer."""
 _AT_ONCE = 16
-"""Places of an operand that are asked about at once, after the first two, which show how long that takes."""
+"""Places of an operand that are tested in one batch, after the first two, which show the time for that."""
 _KINDS = ("narrow", "wide", "random_bits", "cancelling", "one_hot", "equal_exponents", "alignment_edge")
 _SEEN = 0.05
-"""The share of the questions whose answers the lowest bit that is read has to change: those below it would
-have shown, too."""
-_NOT_ASKED = "which bits of the operands are not read was not asked"
+"""The share of answers that the lowest bit which is read has to change: then bits below it would have shown,
+too."""
+_NOT_TESTED = "which bits of the operands are ignored was not tested"
 Rng = Callable[..., np.random.Generator]
 _Bit = tuple[str, int, int]
 """Operand, place in it, bit."""
 
 
 @dataclass(frozen=True)
-class Unread:
-    """What a box does not read.
+class IgnoredBits:
+    """The bits that a box ignores.
 
     Attributes:
-        unit: the box; where it ignores low bits of an operand, with a format that has them ignored.
+        unit: the box; if it ignores low bits of an operand, with a format that ignores them.
         said: a sentence for each operand and set of bits.
-        open: what was not asked, and why.
-        asked: questions that it took.
-        formats: the operands whose format is another one now.
+        open: what was not tested, and why.
+        queries: the questions that it took.
+        formats: the operands whose format was replaced.
     """
 
     unit: Unit
     said: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
-    asked: int = 0
+    queries: int = 0
     formats: Mapping[str, Format] = field(default_factory=dict)
 
 
-def not_read(unit: Unit, asks: int, seconds: float, rng: Rng) -> Unread:
-    """Asks which bits of its operands a unit does not read.
+def find_ignored_bits(unit: Unit, asks: int, seconds: float, rng: Rng) -> IgnoredBits:
+    """Finds the bits of its operands that a unit ignores.
 
     Args:
-        asks, seconds: of the whole dissection, of which this takes a part.
+        asks, seconds: the budget of the whole dissection, of which this takes a part.
 
     Raises:
         OperandError: the box does not answer.
     """
     if asks < _LEAST_ASKS:
-        return Unread(unit, open=(f"{_NOT_ASKED}: too few questions",))
+        return IgnoredBits(unit, open=(f"{_NOT_TESTED}: too few questions",))
     until = time.monotonic() + seconds / _SHARE_OF_TIME
     box = Box(dense_view(unit), asks // 4, until)
-    search = _Asking(box, asks, until, rng)
+    search = _BitProbe(box, asks, until, rng)
     try:
         box.ask(stimuli.generate(box.takes, "narrow", _FOR_RATE, rng(5)))
+        # 1. Bits that change no answer in the simplest questions; few bits are left for the costly test.
         silent = search.not_shown()
+        # 2. Bits that change none in any kind of question: only these are called ignored.
         found = search.confirmed(silent) if silent else {}
         low = {name: bits for name in "abc" if (bits := search.low_bits(name, found))}
     except BudgetEnded:
-        return Unread(unit, open=(f"{_NOT_ASKED}: it would have taken too long",), asked=box.asked)
+        return IgnoredBits(unit, open=(f"{_NOT_TESTED}: it would have taken too long",), queries=box.queries)
     formats = {name: _ignoring(box.takes.formats[name], bits) for name, bits in low.items()}
     said = tuple(_said(search, found))
-    return Unread(_as_read(unit, formats), said, asked=box.asked, formats=formats)
+    return IgnoredBits(_as_read(unit, formats), said, queries=box.queries, formats=formats)
 
 
-class _Asking:
-    """The questions to one box."""
+class _BitProbe:
+    """The questions about the bits of one box."""
 
     def __init__(self, box: Box, asks: int, until: float, rng: Rng) -> None:
         self.box, self.takes, self.until, self.rng = box, box.takes, until, rng
         self.first = asks // _SHARE
         self.many = max(min(_QUESTIONS, asks // _OF_ASKS), 1)
         self.places: dict[str, tuple[int, ...]] = {}
-        """The places of each operand that were asked about first."""
+        """The places of each operand that were tested first."""
 
     def count(self, name: str) -> int:
-        """How many elements an operand has."""
+        """The number of elements of an operand."""
         shape = self.takes.operand_shapes(matrices=False)[name]
         return shape[0] if shape else 1
 
     # The first questions ------------------------------------------------------------------------------------
 
     def not_shown(self) -> list[_Bit]:
-        """The bits whose turning no answer to the first questions shows."""
+        """The bits whose flip changes no answer to the first questions."""
         found: list[_Bit] = []
         for name in self._operands():
             bits, count = _read_bits(self.takes.formats[name]), self.count(name)
@@ -128,7 +129,7 @@ class _Asking:
                 yield name
 
     def _silent(self, name: str, places: Sequence[int], bits: Sequence[int]) -> list[_Bit]:
-        """The bits of an operand in some places that show neither alone nor where c cancels the rest."""
+        """The bits of an operand in some places that show neither alone nor when c cancels the rest."""
         left = [(place, bit) for place in places for bit in bits]
         for turn, cancelled in enumerate((False, True)):
             base = self._alone(name, places, cancelled, self.rng(4, turn, len(name)))
@@ -162,38 +163,38 @@ class _Asking:
         return found
 
     def _differ(self, first: Operands, second: Operands, rows: npt.NDArray[np.int64]) -> Mask:
-        """Whether the second questions have other answers than the first ones of these rows; of a unit that
-        keeps c, where that is no other."""
-        asked, answers = self.box.ask(
+        """Whether the second questions have other answers than the first ones of these rows; for a unit that
+        keeps c, also whether their c differs."""
+        sent, answers = self.box.ask(
             {key: np.concatenate([codes, second[key]]) for key, codes in first.items()}
         )
         count = len(first["a"])
         found = answers[:count][rows] != answers[count:]
         if self.box.own.state:
-            found |= asked["c"][:count][rows] != asked["c"][count:]
+            found |= sent["c"][:count][rows] != sent["c"][count:]
         return np.asarray(found)
 
     # Questions of every kind --------------------------------------------------------------------------------
 
     def confirmed(self, silent: list[_Bit]) -> dict[_Bit, int]:
-        """Those of the bits that no answer shows, and in how many questions they were turned: all of an
-        operand at once, else in halves."""
+        """The bits that no answer shows, and in how many questions they were flipped: all bits of an operand
+        at once, or in halves if that changes an answer."""
         found: dict[_Bit, int] = {}
         for name in dict.fromkeys(one[0] for one in silent):
             own = [one for one in silent if one[0] == name]
             bits = sorted({bit for _, _, bit in own})
             of_bit = {bit: [one for one in own if one[2] == bit] for bit in bits}
             for bit, some in of_bit.items():
-                if len(some) == len(self.places[name]):  # nor did any other place show it
+                if len(some) == len(self.places[name]):  # no place that was tested showed it
                     of_bit[bit] = [(name, place, bit) for place in range(self.count(name))]
             found |= self._parted([one for bit in bits for one in of_bit[bit]], self.many)
         return found
 
     def _parted(self, some: list[_Bit], count: int) -> dict[_Bit, int]:
-        """The same of bits of one operand: halved until no part of them shows any more."""
-        changed, asked = self.turned(some, count)
+        """The same for bits of one operand: halved until no part of them changes an answer."""
+        changed, total = self.turned(some, count)
         if not changed:
-            return dict.fromkeys(some, asked)
+            return dict.fromkeys(some, total)
         if len(some) == 1:
             return {}
         bits = sorted({bit for _, _, bit in some})
@@ -203,7 +204,8 @@ class _Asking:
         return {**self._parted(rest, count), **self._parted(upper, count)}
 
     def turned(self, some: Sequence[_Bit], count: int) -> tuple[int, int]:
-        """In how many questions turning any of some bits changes the answer; of how many."""
+        """In how many questions a flip of any of some bits changes the answer, and in how many it was
+        tried."""
         name, rng = some[0][0], self.rng(5, len(some), count)
         base = self._drawn(name, [place for _, place, _ in some], count, rng)
         ties = self._ties(name, [place for _, place, _ in some])
@@ -219,7 +221,7 @@ class _Asking:
         return int(differ.sum()), len(differ)
 
     def _drawn(self, name: str, places: Sequence[int], count: int, rng: np.random.Generator) -> Operands:
-        """Questions of every kind, and as many to products alone in the places in turn."""
+        """Questions of every kind, and equally many with a single product in the places in turn."""
         each = max(count // (2 * len(_KINDS)), 1)
         parts = [stimuli.generate(self.takes, kind, each, rng) for kind in _KINDS]
         mixed = rng.permutation(np.resize(places, max(count - each * len(parts), 1)))
@@ -232,9 +234,9 @@ class _Asking:
         return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def _ties(self, name: str, places: Sequence[int]) -> Operands:
-        """An operand as the result that lies between two numbers of each precision, where a bit below decides
-        how it is rounded, however far down it is; and at the corners of its format: a bit that counts for
-        nothing else may make a NaN of an infinity, or a number of zero."""
+        """An operand as a result between two numbers of each precision, where a bit far below decides the
+        rounding; and at the corners of its format, where a bit without other effect may turn an infinity into
+        a NaN, or zero into a number."""
         fmt = self.takes.formats[name]
         width = fmt.fraction_bits if fmt.is_float else fmt.bits - 2
         codes = [
@@ -250,8 +252,8 @@ class _Asking:
         return found
 
     def low_bits(self, name: str, found: Mapping[_Bit, int]) -> int:
-        """How many low bits no element of an operand has read, where the bit above them shows in the same
-        questions."""
+        """How many low bits are ignored in all elements of an operand, if the bit above them shows in the
+        same questions."""
         fmt, places = self.takes.formats[name], range(self.count(name))
         low = 0
         while all((name, place, fmt.ignored_low + low) in found for place in places):
@@ -268,7 +270,7 @@ def _read_bits(fmt: Format) -> range:
 
 
 def _ordinary(fmt: Format, count: int, rng: np.random.Generator) -> Bits:
-    """Codes of numbers of size one or so, with all other bits at random."""
+    """Codes of numbers with a magnitude near one, with all other bits random."""
     if not fmt.is_float:
         return rng.integers(0, 1 << fmt.bits, count, dtype=np.uint64).astype(fmt.dtype)
     low = (1 << (fmt.fraction_bits + fmt.ignored_low)) - 1
@@ -286,7 +288,7 @@ def _ignoring(fmt: Format, low: int) -> Format:
 
 
 def _as_read(unit: Unit, formats: Mapping[str, Format]) -> Unit:
-    """The unit with other formats; in the bits that these ignore it is asked with others than are given."""
+    """The unit with other formats; the bits that these ignore reach it with other values than those given."""
     if not formats:
         return unit
     takes = signature_of(unit)
@@ -301,8 +303,8 @@ def _as_read(unit: Unit, formats: Mapping[str, Format]) -> Unit:
 
 
 def _mixed(codes: Bits, fmt: Format, own: Format) -> Bits:
-    """Codes with bits in the place of those that a format ignores and its own format reads: the same for the
-    same code, without a rule that a unit could share."""
+    """Codes with other bits in the place of those that a format ignores and the unit's own format reads: a
+    function of the code, without a rule that a unit could share."""
     mask = (1 << fmt.ignored_low) - (1 << own.ignored_low)
     kept = codes.astype(np.uint64) & ~np.uint64(mask)
     with np.errstate(over="ignore"):
@@ -310,11 +312,11 @@ def _mixed(codes: Bits, fmt: Format, own: Format) -> Bits:
     return np.asarray(kept | (drawn & np.uint64(mask)), codes.dtype)
 
 
-# The words --------------------------------------------------------------------------------------------------
+# Messages -------------------------------------------------------------------------------------------------
 
 
-def _said(search: _Asking, found: Mapping[_Bit, int]) -> Iterator[str]:
-    """A sentence for each operand and bits that its places have not read."""
+def _said(search: _BitProbe, found: Mapping[_Bit, int]) -> Iterator[str]:
+    """A sentence for each operand and set of bits that its places ignore."""
     by_place: dict[tuple[str, int], list[int]] = defaultdict(list)
     for name, place, bit in found:
         by_place[name, place].append(bit)

@@ -12,7 +12,7 @@ from golden.identify.blackbox import structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _ORDINARY, _Search
-from golden.identify.blackbox.lower import lowered, overflows_early
+from golden.identify.blackbox.early_overflow import lowered, overflows_early
 from golden.program.signature import Operands
 from golden.unit import FunctionUnit, signature_of
 

@@ -1,0 +1,140 @@
+"""Exports programs of the catalogue as SystemVerilog, and runs them against the model.
+
+.venv/bin/python campaigns/export_sv.py --count 100000 --jobs 16 --out exported.json
+
+One instruction for each distinct program, and each unit of spec/examples, with a register after one step
+that the seed chooses and without registers. Verilator (-Wall) and Icarus read each module without a warning;
+then the module runs in Verilator on the default vectors of `rtl check`, and no result may differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import runner
+from dissect_catalog import distinct
+
+import golden
+from golden.circuit import systemverilog
+from golden.circuit.words import CircuitError
+from golden.errors import MmagoldError
+from golden.paths import spec_folder
+from golden.vectors.vectorset import default_set
+from rtl_tb import engines
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines.job import Job
+from rtl_tb.runs.verdict import judge
+from rtl_tb.simulators import simulators
+
+BUILD = 300.0
+"""Seconds after which a build is given up: most take five, the widest chain a minute."""
+RUN = 120.0
+"""Seconds without a clock cycle after which a run is given up."""
+EQUAL, DIFFERS, WARNED, REFUSED, FAILED = "equal", "differs", "a warning", "refused", "not run"
+
+
+def examine(name: str, steps: tuple[str, ...], count: int) -> dict[str, Any]:
+    """What becomes of one unit, as a row of the report."""
+    started, file = time.monotonic(), spec_folder() / "examples" / name
+    row: dict[str, Any] = {"unit": name, "pipeline": ",".join(steps), "differ": 0, "count": 0}
+    with tempfile.TemporaryDirectory(prefix="exported_") as folder:
+        place = Path(folder)
+        try:
+            ins = golden.load_instruction(file) if file.is_file() else golden.instruction(*name.split(":", 1))
+            systemverilog.write(ins, place, "unit", steps, file if file.is_file() else None)
+            if said := warnings(place):
+                return row | {"state": WARNED, "why": said[:400]}
+            row |= compared(place, count)
+        except CircuitError as error:
+            row |= {"state": REFUSED, "why": str(error)[:400]}
+        except MmagoldError as error:
+            row |= {"state": FAILED, "why": f"{type(error).__name__}: {error}"[:400]}
+    return row | {"seconds": round(time.monotonic() - started, 2)}
+
+
+def warnings(place: Path) -> str:
+    """What two simulators say about the module."""
+    said = ""
+    for tool, arguments in (
+        (simulators.verilator(), ["--lint-only", "-Wall", "unit.sv"]),
+        (simulators.icarus(), ["-g2012", "-Wall", "-o", os.devnull, "unit.sv"]),
+    ):
+        done = subprocess.run(
+            [*tool.start, *arguments],
+            cwd=place,
+            env=dict(tool.env),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        text = done.stdout + done.stderr
+        said += text if done.returncode or "arning" in text or "rror" in text else ""
+    return said
+
+
+def compared(place: Path, count: int) -> dict[str, Any]:
+    """How many results of the default vectors differ from the model's."""
+    dut = load_dut(place / "dut.yaml")
+    vectors = default_set(dut.instruction, count, 1, dut.level)
+    with simulators.longest_build(BUILD):
+        job = Job(dut, place / "build", vectors, wall_timeout=RUN)
+        verdict = judge(vectors, engines.run("fast", job), dut.compare)
+    right = verdict.passed and not verdict.outcome.failures
+    return {
+        "state": EQUAL if right else DIFFERS,
+        "differ": int(verdict.failed.sum()),
+        "count": len(verdict.failed),
+    }
+
+
+def units(seed: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each unit without registers and with one."""
+    rng = random.Random(seed)
+    named = [(f"{ins.architecture}:{ins.name}", ins) for ins in distinct()]
+    named += [
+        (file.name, golden.load_instruction(file))
+        for file in sorted((spec_folder() / "examples").glob("*.yaml"))
+    ]
+    for name, ins in named:
+        yield name, ()
+        words = sorted({step.op for operation in ins.program.operations for step in operation.steps})
+        if not ins.state:
+            yield name, (rng.choice(words),)
+
+
+def main() -> None:
+    """Runs the campaign and prints its numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--count", type=int, default=100_000, help="vectors of each unit (default 100,000)")
+    parser.add_argument("--seed", type=int, default=1, help="of the pipeline steps (default 1)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="units at a time")
+    parser.add_argument("--seconds", type=float, default=3600, help="after which no further one begins")
+    parser.add_argument("--plain", action="store_true", help="without registers alone")
+    parser.add_argument("--out", type=Path, help="JSON file")
+    arguments = parser.parse_args()
+    tasks = ((*one, arguments.count) for one in units(arguments.seed) if not (arguments.plain and one[1]))
+    rows: list[dict[str, Any]] = []
+    for _, row in runner.results(examine, tasks, arguments.jobs, seconds=arguments.seconds):
+        rows.append(row)
+        if row["state"] != EQUAL:
+            print(
+                f"{row['unit']} [{row['pipeline']}]: {row['state']} {row.get('why', row['differ'])}",
+                flush=True,
+            )
+    summary = {"seed": arguments.seed, **Counter(row["state"] for row in rows)}
+    summary["results"] = sum(row["count"] for row in rows)
+    print(summary, flush=True)
+    runner.write(arguments.out, {"made": runner.made(), "summary": summary, "units": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+from golden.catalog.architectures import architectures
+from golden.catalog.lookup import instruction, instructions
+from golden.catalog.source_modifiers import Modifiers, modified
+from golden.catalog.unit_files import load_instruction
+from golden.errors import (
+    CoreError,
+    DTypeError,
+    FileFormatError,
+    MetadataError,
+    MmagoldError,
+    OperandError,
+    ShapeError,
+    SpecError,
+    UnknownNameError,
+)
+from golden.identify.blackbox.dissecting import dissect
+from golden.kernels.finding import find_plan
+from golden.kernels.masks import sum_tree
+from golden.kernels.plan import Plan, plan
+from golden.kernels.plan_files import load_plan, plans
+from golden.kernels.product import gemm
+from golden.model.instruction import Evidence, Instruction
+from golden.number.formats import Format, formats, from_float, get_format, to_float
+
+__version__: str
+__all__ = [
+    "CoreError",
+    "DTypeError",
+    "Evidence",
+    "FileFormatError",
+    "Format",
+    "Instruction",
+    "MetadataError",
+    "MmagoldError",
+    "Modifiers",
+    "OperandError",
+    "Plan",
+    "ShapeError",
+    "SpecError",
+    "UnknownNameError",
+    "architectures",
+    "dissect",
+    "find_plan",
+    "formats",
+    "from_float",
+    "gemm",
+    "get_format",
+    "instruction",
+    "instructions",
+    "load_instruction",
+    "load_plan",
+    "modified",
+    "plan",
+    "plans",
+    "sum_tree",
+    "to_float",
+]

@@ -1,0 +1,352 @@
+"""The numbered observations of W. Sun et al. on an A100, decided for every recorded Hopper board: eight on
+dense mma, four on sparse ones, three on ldmatrix, two on bank conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from golden.catalog import timing
+from golden.catalog.timing import PRINTED, Key, as_printed, conflict
+from golden.explain.markdown import link
+from golden.studies.study import Progress, Study, Table
+from golden.studies.units import Subject
+
+NAME = "observations"
+TITLE = "The observations on Tensor Cores, decided on Hopper"
+QUESTION = "Which observations of W. Sun et al. on an A100 hold on Hopper, and by which figures?"
+SOURCE = 'W. Sun et al., "Dissecting Tensor Cores" (arXiv 2206.02874), sections 5 to 7'
+SAMPLES = 1
+"""Nothing is drawn: the figures are those of spec/timing."""
+
+_K16, _K8 = (f"mma.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (16, 8))
+_SPARSE_K32, _SPARSE_K16 = (f"mma.sp.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (32, 16))
+_LDMATRIX = "ldmatrix.x4"
+_ILPS = (1, 2, 3, 4, 5)
+_OTHER_PARTS = tuple(f"_{part}" for part in timing.PARTS if part != "matrix")
+"""Ends of the names of files without these instructions, each with thousands of figures."""
+_SAME = 0.03
+"""Relative difference below which two figures are the same, as in `mmagold timing compare`."""
+_ABOUT = 0.06
+"""The same where the paper says "around": 25 for 24.7, 18 for 17.7, 1000 for 1024."""
+_NEAR_PEAK = 0.95
+_VENDOR_PEAK = 2048
+"""Multiply-adds in a cycle of a Hopper multiprocessor in f16 and bf16, by the vendor; 1024 on an A100."""
+_SHARED_PEAK = 128
+"""Bytes in a cycle that 32 banks of 4 bytes give."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """One recording: its name and file; cycles of a round and throughput by instruction, warps and ILP."""
+
+    name: str
+    file: str
+    rounds: dict[tuple[str, int, int], tuple[float, float]]
+    latencies: dict[Key, float]
+    variant: str
+
+    def cycles(self, instruction: str, warps: int, ilp: int) -> float:
+        """Cycles of one round."""
+        return self.rounds[instruction, warps, ilp][0]
+
+    def rate(self, instruction: str, warps: int, ilp: int) -> float:
+        """Multiply-adds or bytes in a cycle."""
+        return self.rounds[instruction, warps, ilp][1]
+
+    def peak(self, instruction: str, warps: int | None = None) -> float:
+        """The greatest of all points, or of the points with that many warps."""
+        return max(
+            rate
+            for (name, w, _), (_, rate) in self.rounds.items()
+            if name == instruction and warps in (None, w)
+        )
+
+    def first_ilp(self, instruction: str, warps: int) -> int:
+        """The least ILP that gives what these warps reach at most."""
+        enough = (1 - _ABOUT) * self.peak(instruction, warps)
+        return next(ilp for ilp in (*_ILPS, 6) if self.rate(instruction, warps, ilp) >= enough)
+
+    def completion(self, instruction: str, ways: int = 1) -> float:
+        """Cycles until the result can be used."""
+        variant = as_printed(conflict(ways)) if self.variant else conflict(ways)
+        return self.latencies[Key(instruction, variant, "completion_latency")]
+
+
+Verdict = tuple[bool, str]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of an observation: its number, what it says with the A100's figures, and what decides it:
+    whether it holds on a board, and the figures there."""
+
+    number: str
+    text: str
+    check: Callable[[Board], Verdict]
+
+
+def _about(value: float, printed: float, unit: str = "") -> Verdict:
+    return abs(value / printed - 1) <= _ABOUT, f"{value:.4g}{unit}"
+
+
+def _same(first: float, second: float) -> bool:
+    return abs(first / second - 1) <= _SAME
+
+
+def _gap(board: Board, instruction: str) -> tuple[float, str]:
+    """What 4 warps reach at most by what 8 do."""
+    four, eight = (board.peak(instruction, warps) for warps in (4, 8))
+    return four / eight, f"{four:.0f} and {eight:.0f}"
+
+
+def _dense_3(board: Board) -> Verdict:
+    ratio, text = _gap(board, _K16)
+    return ratio < _NEAR_PEAK, text
+
+
+def _dense_8(board: Board) -> Verdict:
+    ratio, text = _gap(board, _K8)
+    return ratio < min(_NEAR_PEAK, _gap(board, _K16)[0]), text
+
+
+def _unchanged(board: Board) -> Verdict:
+    worst = max(board.cycles(_K16, w, i) / board.cycles(_K16, 1, i) for w in (2, 4) for i in _ILPS)
+    return worst - 1 <= _SAME, f"at most {worst:.3f} times the cycles of one warp"
+
+
+def _twelve(board: Board) -> Verdict:
+    four, eight, twelve = (board.cycles(_K16, w, 1) for w in (4, 8, 12))
+    return max(eight, twelve) - four <= 1.5, f"{four:.4g}, {eight:.4g}, {twelve:.4g}"
+
+
+def _sixteen(board: Board) -> Verdict:
+    twelve, sixteen = (board.cycles(_K16, w, 1) for w in (12, 16))
+    return sixteen - twelve > 3, f"{twelve:.4g} and {sixteen:.4g}"
+
+
+def _six_as_eight(board: Board) -> Verdict:
+    pairs = [(board.cycles(_K16, 6, i), board.cycles(_K16, 8, i)) for i in _ILPS]
+    text = ", ".join(f"{six:.4g} and {eight:.4g}" for six, eight in pairs)
+    return all(_same(*pair) for pair in pairs), text
+
+
+def _drop(instruction: str, ilps: Iterable[int]) -> Callable[[Board], list[tuple[float, float]]]:
+    return lambda board: [(board.rate(instruction, 4, i), board.rate(instruction, 6, i)) for i in ilps]
+
+
+def _dense_5b(board: Board) -> Verdict:
+    pairs = _drop(_K16, (3, 4, 5))(board)
+    text = ", ".join(f"{four:.0f} to {six:.0f}" for four, six in pairs)
+    return all(six < (1 - _SAME) * four for four, six in pairs), text
+
+
+def _multiple(board: Board) -> Verdict:
+    peak = board.peak(_K16)
+    others = max(board.peak(_K16, warps) for warps in (1, 2, 6))
+    fours = max(board.peak(_K16, warps) for warps in (4, 8, 12))
+    return others < (
+        1 - _SAME
+    ) * peak <= fours, f"{fours:.0f} with 4, 8 or 12 warps, {others:.0f} with 1, 2 or 6"
+
+
+def _one_warp(board: Board) -> Verdict:
+    return _about(board.peak(_K16, 1), 230)
+
+
+def _converges(board: Board) -> Verdict:
+    ilp = board.first_ilp(_K16, 1)
+    return ilp == 3, f"from ILP {ilp}"
+
+
+def _vendor(board: Board) -> Verdict:
+    peak = board.peak(_K16)
+    return peak >= _NEAR_PEAK * _VENDOR_PEAK, f"{peak:.0f} of {_VENDOR_PEAK}"
+
+
+def _sparse_latency(board: Board) -> Verdict:
+    sparse, dense = board.completion(_SPARSE_K32), board.completion(_K16)
+    return _same(sparse, dense), f"{sparse:.4g} and {dense:.4g}"
+
+
+def _sparse_settings(board: Board) -> Verdict:
+    """Everywhere the same within the deviations: what "almost the same" says."""
+    points = [(w, i) for name, w, i in board.rounds if name == _K16 and i in _ILPS and w <= 12]
+    same = [p for p in points if _same(board.cycles(_SPARSE_K32, *p), board.cycles(_K16, *p))]
+    return len(same) == len(points), f"{len(same)} of {len(points)} points up to 12 warps"
+
+
+def _twice(board: Board) -> Verdict:
+    sparse, dense = board.peak(_SPARSE_K32), board.peak(_K16)
+    return abs(sparse / dense / 2 - 1) <= _ABOUT, f"{sparse:.0f} and {dense:.0f}: {sparse / dense:.2f} times"
+
+
+def _small_sparse(board: Board) -> Verdict:
+    sparse, dense = board.completion(_SPARSE_K16), board.completion(_K8)
+    return abs(sparse / dense - 1) <= _ABOUT, f"{sparse:.4g} and {dense:.4g}"
+
+
+def _short_of(board: Board) -> Verdict:
+    small, large = board.peak(_SPARSE_K16), board.peak(_SPARSE_K32)
+    return small < 0.75 * large, f"{small:.0f} of {large:.0f}"
+
+
+def _ldmatrix_peak(board: Board) -> Verdict:
+    peak = board.peak(_LDMATRIX)
+    return peak >= _NEAR_PEAK * _SHARED_PEAK, f"{peak:.1f} of {_SHARED_PEAK}"
+
+
+def _ldmatrix_one(board: Board) -> Verdict:
+    peak, ilp = board.peak(_LDMATRIX, 1), board.first_ilp(_LDMATRIX, 1)
+    return abs(peak / 64 - 1) <= _ABOUT and ilp == 4, f"{peak:.1f} from ILP {ilp}"
+
+
+def _ldmatrix_two(board: Board) -> Verdict:
+    one, two = (board.peak(_LDMATRIX, warps) for warps in (1, 2))
+    return one < _NEAR_PEAK * _SHARED_PEAK <= two, f"{one:.1f} with one warp, {two:.1f} with two"
+
+
+def _no_dip(board: Board) -> Verdict:
+    pairs = _drop(_LDMATRIX, _ILPS)(board)
+    text = ", ".join(f"{four:.1f} to {six:.1f}" for four, six in pairs)
+    return all(six >= (1 - _SAME) * four for four, six in pairs), text
+
+
+def _as_conflicts(board: Board) -> Verdict:
+    pairs = [(board.completion(f"ldmatrix.x{n}"), board.completion("ld.shared.u32", n)) for n in (1, 2, 4)]
+    return all(_same(*pair) for pair in pairs), ", ".join(f"{a:.4g} and {b:.4g}" for a, b in pairs)
+
+
+def _a_way(board: Board) -> Verdict:
+    least, most = (board.completion("ld.shared.u32", ways) for ways in (1, 8))
+    return _about((most - least) / 7, 2, " cycles a way")
+
+
+CLAIMS = (
+    Claim("dense 1", "m16n8k16 completes in 25 cycles", lambda b: _about(b.completion(_K16), 25)),
+    Claim("dense 1", "its peak is nearly the vendor's (1000 of 1024)", _vendor),
+    Claim("dense 2", "one warp reaches 230", _one_warp),
+    Claim("dense 2", "one warp has its peak from ILP 3", _converges),
+    Claim("dense 3", "up to 4 warps a round takes the same cycles", _unchanged),
+    Claim("dense 3", "4 warps reach less than 8 (900 and 1000)", _dense_3),
+    Claim("dense 4", "8 and 12 warps take one cycle more than 4, ILP 1", _twelve),
+    Claim("dense 4", "16 warps take many more than 12, ILP 1", _sixteen),
+    Claim("dense 5", "6 warps take the cycles of 8, ILP 1 to 5", _six_as_eight),
+    Claim("dense 5", "from 4 to 6 warps throughput falls, ILP 3 to 5", _dense_5b),
+    Claim("dense 6", "the peak needs 4 warps or more, a multiple of 4", _multiple),
+    Claim("dense 7", "m16n8k8 completes in 18 cycles", lambda b: _about(b.completion(_K8), 18)),
+    Claim("dense 7", "its peak is 1000", lambda b: _about(b.peak(_K8), 1000)),
+    Claim("dense 8", "4 warps reach less than 8 (800 and 1000), by more than in dense 3", _dense_8),
+    Claim("sparse 1", "m16n8k32 completes as the dense m16n8k16", _sparse_latency),
+    Claim("sparse 1", "in other settings the two take the same cycles", _sparse_settings),
+    Claim("sparse 2", "its peak is twice that of the dense one (2000 and 1000)", _twice),
+    Claim("sparse 3", "m16n8k16 completes as the dense m16n8k8 (17.9 and 17.7)", _small_sparse),
+    Claim("sparse 4", "its peak stays far below that of m16n8k32 (1300 and 2000)", _short_of),
+    Claim("ldmatrix 1", "ldmatrix.x4 completes in 29 cycles", lambda b: _about(b.completion(_LDMATRIX), 29)),
+    Claim("ldmatrix 1", "its peak is that of shared memory (128)", _ldmatrix_peak),
+    Claim("ldmatrix 2", "one warp reaches 64, from ILP 4", _ldmatrix_one),
+    Claim("ldmatrix 2", "two warps reach all", _ldmatrix_two),
+    Claim("ldmatrix 3", "6 warps are no worse than 4, ILP 1 to 5", _no_dip),
+    Claim(
+        "conflicts 1", "ldmatrix x1, x2, x4 take the cycles of 1, 2, 4 ways of ld.shared.u32", _as_conflicts
+    ),
+    Claim("conflicts 2", "a way costs 2 cycles", _a_way),
+)
+
+FINDINGS = """\
+- {observations} observations in {claims} sentences. Figures that a sentence calls the same may differ by 3 %;
+  from a number that it calls "around", by 6 %.
+{lines}
+- A sub-core of Hopper begins a large `mma.sync` every 6 cycles, the A100 one every 8. So one warp needs more
+  ILP, and 12 and 16 warps cost nothing. A large `mma.sp` begins every 8 cycles on both, so it is not twice
+  as fast.
+- Dense 3 and 8, the gaps between 4 and 8 warps, are of the loop. On sm_80 the `__syncwarp()` of the printed
+  one makes them, by the stall counts of ptxas; ours has none, and no gap. The printed one shows them on
+  Hopper, too, but by the end of a turn every 4 rounds; see {timing}.
+"""
+
+
+@lru_cache(maxsize=1)
+def boards() -> tuple[Board, ...]:
+    """Every Hopper recording of these instructions in our loop, and in the loop as the paper prints it."""
+    found = []
+    for name in timing.names():
+        if not name.startswith("hopper_") or name.endswith(_OTHER_PARTS) or not timing.measured(name):
+            continue
+        board = _board(name, printed=bool(timing.experiment(name)))  # our loop is in the board's own file
+        found += [board] if board is not None else []
+    return tuple(found)
+
+
+def _board(name: str, printed: bool) -> Board | None:
+    """The figures of a file in one of the two loops; None where it does not hold them all."""
+    figures = [one for one in timing.load(name) if one.key.variant.endswith(PRINTED) == printed]
+    variant = PRINTED if printed else ""
+    rounds: dict[tuple[str, int, int], list[float]] = {}
+    for one in figures:
+        if (
+            one.warps is not None
+            and one.ilp is not None
+            and one.value is not None
+            and one.key.variant == variant
+        ):
+            rounds.setdefault((one.instruction, one.warps, one.ilp), []).append(one.value)
+    needed = {_K16, _K8, _SPARSE_K32, _SPARSE_K16, _LDMATRIX}
+    if not needed <= {instruction for instruction, _, _ in rounds}:
+        return None
+    latencies = {one.key: one.value for one in figures if one.value is not None}
+    pairs = {place: (both[0], both[1]) for place, both in rounds.items() if len(both) == 2}
+    return Board(f"{name}{f', {PRINTED}' * printed}", name, pairs, latencies, variant)
+
+
+def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+    """Decides every sentence on every board."""
+    found = boards()
+    decided = [[claim.check(board) for board in found] for claim in CLAIMS]
+    progress(1, 1)
+    rows = [
+        (claim.number, claim.text, *(f"{'holds' if holds else 'no'}: {text}" for holds, text in verdicts))
+        for claim, verdicts in zip(CLAIMS, decided, strict=True)
+    ]
+    counts = [sum(verdicts[place][0] for verdicts in decided) for place in range(len(found))]
+    lines = "\n".join(
+        f"- On `{board.name}` {count} of {len(CLAIMS)} hold."
+        for board, count in zip(found, counts, strict=True)
+    )
+    return Study(
+        NAME,
+        TITLE,
+        QUESTION,
+        SOURCE,
+        samples,
+        FINDINGS.format(
+            timing=link("the page on timing", "timing.md"),
+            observations=len({claim.number for claim in CLAIMS}),
+            claims=len(CLAIMS),
+            lines=lines,
+        ),
+        [
+            Table(
+                "observations",
+                "Every sentence, decided",
+                ("observation", "A100", *(b.name for b in found)),
+                rows,
+            )
+        ],
+        data={
+            board.name: [
+                {
+                    "observation": claim.number,
+                    "says": claim.text,
+                    "holds": verdicts[place][0],
+                    "figures": verdicts[place][1],
+                }
+                for claim, verdicts in zip(CLAIMS, decided, strict=True)
+            ]
+            for place, board in enumerate(found)
+        },
+        units=tuple(Subject("hopper", name) for name in (_K16, _K8, _SPARSE_K32, _SPARSE_K16)),
+        random=False,
+        recordings=tuple(dict.fromkeys(board.file for board in found)),
+    )
