@@ -93,6 +93,10 @@ def check(
     vectors: Annotated[
         Path | None, typer.Option("--vectors", help="These vectors (a file of mmagold vectors).")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="Columns or .npz keys of --vectors without a manifest: a,b,c,d."),
+    ] = None,
     until_covered: Annotated[
         bool, typer.Option("--until-covered", help="Draw until every reachable bin is hit.")
     ] = False,
@@ -207,6 +211,7 @@ def check(
         timeout_cycles=timeout,
         wall_timeout=wall_timeout,
         vectors=vectors,
+        columns=columns,
         until_covered=until_covered,
         budget=budget,
         repair=repair,

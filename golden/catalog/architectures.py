@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as AnyMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -18,8 +18,8 @@ from golden.catalog import evidence_file
 from golden.catalog.families import Family, Variables, families
 from golden.catalog.vendors import VENDOR, Vendor, vendors
 from golden.errors import UnknownNameError, nearest
-from golden.number.format_words import format_word, plain_word
 from golden.paths import spec_folder, vector_file
+from golden.program.keys import STATUS
 from golden.registers import layouts
 from golden.values import WORD, Anything, Choice, Flag, Integer, Key, Line, Many, Mapping, Table, Text
 from golden.yamlfile import Section
@@ -45,6 +45,12 @@ ENTRY = Mapping(
             "how the arithmetic is known",
         ),
         Key("sass", Many(Text(), alone=True), "what it becomes in SASS", ()),
+        Key(
+            "flags",
+            Many(Choice(STATUS.words), 1, len(STATUS.words), different=True, alone=True),
+            "the status flags that it can raise, the lowest bit first: as of a [unit](spec-schema.md#flags)",
+            (),
+        ),
         Key("emulated", Flag(), "whether the compiler makes it of other instructions", False),
         Key(
             "layout",
@@ -55,6 +61,19 @@ ENTRY = Mapping(
     )
 )
 UNKNOWN = Mapping((*_OF_FAMILY, Key("why", Text(), "why nobody knows what they compute")))
+RELATIVE = Mapping(
+    (
+        Key("names", Many(Text(), 1, alone=True), "words that mean it"),
+        Key("why", Text(), "what is known of it, and what is not"),
+        Key("families", Many(Text(), alone=True), "which families it has; without it all", None),
+    )
+)
+LEFT_OUT = Mapping(
+    (
+        Key("names", Many(Text(), 1, alone=True), "their names"),
+        Key("why", Text(), "why they are not here"),
+    )
+)
 _SHARED = (
     Key("source", Text(), "where the facts come from"),
     Key(
@@ -75,6 +94,13 @@ _SHARED = (
         Many(UNKNOWN),
         "a family, which of its variants, and `why` nobody knows what they compute: they are listed, and "
         "every command refuses them",
+        (),
+    ),
+    Key(
+        "out_of_scope",
+        Many(LEFT_OUT),
+        "matrix and dot-product instructions that it has and that are not here, with `why`: they are listed "
+        "with the unknown ones",
         (),
     ),
 )
@@ -100,6 +126,19 @@ ARCHITECTURE = Mapping(
             Many(Text(), alone=True),
             "other words that mean it: cards of the same chip, the chip, the target without its suffix; no "
             "word may mean two",
+            (),
+        ),
+        Key(
+            "groups",
+            Many(Text(), alone=True),
+            "words that mean it among others, as a brand of several generations: a search finds all of them",
+            (),
+        ),
+        Key(
+            "relatives",
+            Many(RELATIVE),
+            "chips that have its instructions, or some of them, and are not known to compute alike: a search "
+            "finds them with a remark, every other command refuses them",
             (),
         ),
         Key("matrix_units", Text(), "what the vendor says of the units of a multiprocessor, and where", ""),
@@ -129,6 +168,7 @@ class Entry:
     evidence: dict[str, str]
     section: Section
     layout: str | None
+    status: tuple[str, ...] = ()
 
     def variants(self) -> Iterator[Variables]:
         """Yields the variables of every variant that this entry covers."""
@@ -158,13 +198,24 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Relative:
+    """A chip with instructions of an architecture that is not known to compute alike: words that mean it,
+    why, and the families that it has, None for all."""
+
+    names: tuple[str, ...]
+    why: str
+    families: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
 class Architecture:
     """One architecture: targets, devices, sources, its instruction entries, and the instructions that move
     matrices between memory and registers.
 
     `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
     it, in addition to its name, title, targets and devices. `unknown`: instructions that it has, but whose
-    arithmetic is not public. `matrix_units`: what the vendor says of the units of a multiprocessor, or "".
+    arithmetic is not public. `left_out`: instructions that it has and that are not here, each with why.
+    `matrix_units`: what the vendor says of the units of a multiprocessor, or "".
     """
 
     name: str
@@ -180,7 +231,15 @@ class Architecture:
     line: str = ""
     unknown: tuple[Unknown, ...] = ()
     also_named: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    relatives: tuple[Relative, ...] = ()
+    left_out: AnyMapping[str, str] = field(default_factory=dict)
     matrix_units: str = ""
+
+    @property
+    def document(self) -> Section:
+        """The file that describes it, for messages."""
+        return _files()[self.name]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -206,11 +265,6 @@ class Architecture:
         """Instructions that the architecture has and whose arithmetic is unknown, each with why."""
         return {name: one.why for one in self.unknown for name in one.names()}
 
-    def spelled(self, name: str) -> str | None:
-        """The name under which the spec lists what `name` means, None where it means no instruction of the
-        architecture."""
-        return name if name in self.names() else _other_names(self.name).get(name)
-
     def spellings(self, name: str) -> tuple[str, ...]:
         """A listed name, then the others that mean the same instruction."""
         entry, variables = self.names()[name]
@@ -223,17 +277,6 @@ def _names(architecture: str) -> dict[str, tuple[Entry, Variables]]:
         entry.family.template.format(**variables): (entry, variables)
         for entry in get_architecture(architecture).entries
         for variables in entry.variants()
-    }
-
-
-@cache
-def _other_names(architecture: str) -> dict[str, str]:
-    """The listed name for every other spelling."""
-    return {
-        spelling: name
-        for name, (entry, variables) in _names(architecture).items()
-        if entry.family.also_named
-        for spelling in entry.family.spellings(variables)[1:]
     }
 
 
@@ -277,6 +320,7 @@ def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
         given["evidence"],
         item,
         None if layout == "none" else layout,
+        tuple(given["flags"]),
     )
 
 
@@ -288,13 +332,14 @@ def _files() -> dict[str, Section]:
 
 @cache
 def get_architecture(name: str) -> Architecture:
-    """Returns the architecture of that very name (`called` knows the words that mean one).
+    """Returns the architecture of that very name (golden.catalog.resolver knows the words that mean one).
 
     Raises:
         UnknownNameError: there is none; the message names near ones.
     """
     if name not in _files():
-        raise _unknown(name)
+        expected = nearest(name, _files()) or f", expected one of {', '.join(_files())}"
+        raise UnknownNameError(f"unknown architecture '{name}'{expected}")
     document = _files()[name]
     parts = [
         yamlfile.read(spec_folder() / "architectures" / "common" / f"{part}.yaml")
@@ -320,6 +365,12 @@ def get_architecture(name: str) -> Architecture:
         given["line"],
         tuple(_load_unknown(item) for item in unknown),
         given["also_named"],
+        given["groups"],
+        tuple(
+            Relative(tuple(one["names"]), one["why"], one["families"] and tuple(one["families"]))
+            for one in given["relatives"]
+        ),
+        {name: one["why"] for part in read for one in part["out_of_scope"] for name in one["names"]},
         given["matrix_units"],
     )
     known = built.unknown_names().keys() & {
@@ -328,51 +379,6 @@ def get_architecture(name: str) -> Architecture:
     if known:
         raise document.error(f"'{min(known)}' is both under 'instructions' and 'unknown'", "unknown")
     return built
-
-
-def _unknown(word: str) -> UnknownNameError:
-    known = _files()
-    meant = _words().get(plain_word(word))
-    if format_word(word) is not None:
-        hint = f"; '{word}' is a type of operands: mmagold list {word} lists the instructions that have it"
-    else:
-        hint = nearest(word, known_words()) if meant is None else f"; nearest: {meant}"
-    expected = "" if hint else f", expected one of {', '.join(known)}"  # the list alone fills three lines
-    return UnknownNameError(f"unknown architecture '{word}'{expected}{hint}")
-
-
-@lru_cache(maxsize=1)
-def _words() -> dict[str, str]:
-    """The architecture that each word means, words as `plain_word` spells them."""
-    found = {plain_word(name): name for name in _files()}
-    for name in _files():
-        for word in map(plain_word, get_architecture(name).words):
-            if found.setdefault(word, name) != name:
-                raise _files()[name].error(f"'{word}' means {found[word]} as well, expected one of the two")
-    return found
-
-
-def known_words() -> list[str]:
-    """The words that mean an architecture."""
-    return [*_files(), *_words()]
-
-
-def meant(word: str) -> str | None:
-    """The name of the architecture that a word means: its own, a card's (h100, RTX 5090), a target's (sm_90);
-    None where it means none."""
-    return word if word in _files() else _words().get(plain_word(word))
-
-
-def called(word: str) -> str:
-    """Returns the name of the architecture that a word means (see `meant`).
-
-    Raises:
-        UnknownNameError: it means none; the message names near ones.
-    """
-    name = meant(word) if isinstance(word, str) else None
-    if name is None:
-        raise _unknown(str(word))
-    return name
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ FAMILY = Mapping(
     (
         Key("name", Text(), 'the name, with variables in braces: `"v_mfma_{d}_{shape}{count}_{ab}"`'),
         Key("also_named", Many(Text(), alone=True), "other spellings that mean the same instruction", ()),
+        Key("words", Many(Text(), alone=True), "words for the feature that has it: AMX, VNNI", ()),
         Key("title", Text(), "the title of its pages, before the types; `{shapes}` stands for the shapes"),
         Key(
             "pages_by",
@@ -178,6 +179,7 @@ class Family:
     vendor: Vendor
     template: str
     also_named: tuple[str, ...]
+    words: tuple[str, ...]
     title: str
     pages_by: str | None
     formats: dict[str, str]
@@ -207,8 +209,12 @@ class Family:
 
     def is_plain(self, variables: Variables) -> bool:
         """Whether the variant's name is the plain spelling of its machine code."""
+        return self.is_plainest(variables) and not self.fixed.swept
+
+    def is_plainest(self, variables: Variables) -> bool:
+        """The same, also where each N has a name of its own."""
         listed = all(variables[key] in values for key, values in self.plain.items())
-        return listed and not (self.fixed.other_form or self.fixed.swept)
+        return listed and not self.fixed.other_form
 
     def ordered(self, variables: Variables) -> bool:
         """Whether the two indices of a metadata nibble must ascend."""
@@ -337,6 +343,7 @@ class _Reader:
             self.vendor,
             self.filled(given["name"], "name"),
             tuple(self.filled(text, "also_named") for text in given["also_named"]),
+            given["words"],
             self.filled(given["title"], "title", ("shapes",)),
             given["pages_by"],
             {key: self.filled(text, "formats") for key, text in given["formats"].items()},

@@ -1,8 +1,7 @@
-"""What instructions are called in machine code (SASS), and which instruction such a name means."""
+"""What instructions are called in machine code (SASS)."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from string import Formatter
 
@@ -50,19 +49,3 @@ def first_names(entry: architectures.Entry) -> set[str]:
     return {
         names(entry, variables)[0] for variables in ([] if entry.family.fixed.swept else entry.variants())
     }
-
-
-def plain(name: str) -> str:
-    """A name without regard to case and to how shapes are spelt: DMMA.16x8x16 is dmma.16816."""
-    return re.sub(r"(?<=\d)x(?=\d)", "", name.lower())
-
-
-def named(architecture: str, name: str) -> list[str]:
-    """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each
-    only."""
-    wanted, found = plain(name), []
-    for full, (entry, variables) in architectures.get_architecture(architecture).names().items():
-        single = len(entry.sass) == 1 and not entry.emulated and entry.family.is_plain(variables)
-        if single and plain(names(entry, variables)[0]) == wanted:
-            found.append(full)
-    return found

@@ -25,6 +25,7 @@ from pathlib import Path
 from golden.catalog import ptx_forms
 from golden.catalog.architectures import get_architecture
 from golden.catalog.ptx_forms import Form
+from golden.catalog.resolver import resolver
 from golden.errors import SpecError, UnknownNameError, nearest, no_match
 from golden.files.inputs import read_text
 from golden.files.output import write_folder
@@ -128,8 +129,8 @@ def targets_of(name: str) -> list[str]:
     if name in known:
         return [name]
     if not name.startswith("sm_"):
-        architecture = get_architecture(name)
-        chosen = [target for target in architecture.targets if target in known]
+        described = get_architecture(resolver().called(name))
+        chosen = [target for target in described.targets if target in known]
         if chosen:
             return chosen
     raise UnknownNameError(

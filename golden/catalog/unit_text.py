@@ -61,6 +61,76 @@ def unit_text(
     return text if ins.modes is None or _reads_back(text, ins) else None
 
 
+def short_text(ins: Instruction, name: str = "unit") -> str | None:
+    """The unit of `unit_text` as somebody would write it who wants to change it: one operation as `steps`,
+    several as those of algorithms where they have names, every key gone without which the text is the same
+    unit, a step a line. None as `unit_text`, and in full where there are modes or something that is held."""
+    text = unit_text(ins, name)
+    if text is None or ins.modes is not None or ins.state:
+        return text
+    several = len(ins.program.operations) > 1
+    written: dict[str, Any] = yaml.load(unit_text(ins, name, named=several) or text, Loader=_HexLoader)
+    operations: list[dict[str, Any]] = written["program"]
+    wanted = ins.formats, [one.arithmetic for one in ins.program.operations]
+
+    def same() -> bool:
+        """Whether the text as it is now is the unit."""
+        try:
+            again = build_instruction(yamlfile.parse(_lines(written)))
+        except SpecError:
+            return False
+        found = again.formats, [one.arithmetic for one in again.program.operations]
+        return found == wanted and (again.k, again.m, again.n, again.status) == (
+            *(ins.k, ins.m, ins.n),
+            ins.status,
+        )
+
+    for table in (written["shape"], *operations, *_steps(operations)):
+        for key in list(table):
+            value = table.pop(key)
+            if not same():
+                table[key] = value
+    if not several and list(operations[0]) == ["steps"]:
+        written |= {"steps": written.pop("program")[0]["steps"]}
+    return _lines(written) if same() else text
+
+
+def _steps(operations: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The keys of every step, and the parameters of every algorithm."""
+    for operation in operations:
+        for step in operation.get("steps", []):
+            yield from step.values()
+        yield from (value for key, value in operation.items() if isinstance(value, dict) and key != "k")
+
+
+def _lines(unit: dict[str, Any]) -> str:
+    """YAML with a key a line, of operations and steps one a line."""
+    lines = []
+    for key, value in unit.items():
+        if key == "program":
+            lines += ["program:", *(line for one in value for line in _operation_lines(one))]
+        elif key == "steps":
+            lines += ["steps:", *(f"  - {_flow(step)}" for step in value)]
+        else:
+            lines.append(f"{key}: {_flow(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _operation_lines(operation: dict[str, Any]) -> Iterator[str]:
+    if "steps" not in operation:
+        yield f"  - {_flow(operation)}"
+        return
+    keys = [f"{key}: {_flow(value)}" for key, value in operation.items() if key != "steps"]
+    steps = ["steps:", *(f"  - {_flow(step)}" for step in operation["steps"])]
+    for number, line in enumerate((*keys, *steps)):
+        yield f"  {'  ' if number else '- '}{line}"
+
+
+def _flow(value: Any) -> str:
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, width=10**6)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
 def _controls(ins: Instruction) -> list[str]:
     """The operands of a unit that keeps its accumulator of which its file says something."""
     return [*(["clear"] if "clear" in ins.alone else []), *(["load"] if ins.load else [])]
@@ -134,6 +204,18 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(
     Hex, lambda dumper, word: dumper.represent_scalar("tag:yaml.org,2002:int", f"0x{int(word):X}")
 )
+
+
+class _HexLoader(yaml.SafeLoader):
+    """Reads integers in hex as such."""
+
+
+def _integer(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    value = int(loader.construct_yaml_int(node))
+    return Hex(value) if node.value.lower().startswith("0x") else value
+
+
+_HexLoader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 
 def _used_formats(ins: Instruction) -> Iterator[Format]:

@@ -31,6 +31,9 @@ class Vendor:
     the variable that it follows, and the text for each value. nan: by format, the word of a NaN that
     additions, multiplications and conversions outside matrix units make; empty where nothing is known.
     constants: what selectors of a source stand for that are no registers, integers and words of f32.
+    brands: words before the number of a card that say nothing (GeForce). writings: what compilers and
+    libraries call instructions: a pattern, and the name that it means, with \\1 for its groups and * for what
+    arguments decide.
     """
 
     name: str
@@ -42,6 +45,8 @@ class Vendor:
     words: Mapping[str, tuple[str, Mapping[str, str]]]
     nan: Mapping[str, int]
     constants: Constants
+    brands: tuple[str, ...] = ()
+    writings: tuple[tuple[re.Pattern[str], str], ...] = ()
 
     @property
     def heading(self) -> str:
@@ -74,6 +79,8 @@ def _load(document: Section) -> Vendor:
         _words(document.take("words", Section, None)),
         _nan(document.take("nan", Section, None)),
         _constants(document.take("constants", Section, None)),
+        tuple(document.take_names("brands", [])),
+        tuple(_writing(one) for one in document.take("writings", list, [])),
     )
     labels.done()
     document.done()
@@ -102,6 +109,16 @@ def _constants(table: Section | None) -> Constants:
     found = Constants(integers, {int(key): floats.take_int(key, 0, 2**32 - 1) for key in floats})
     table.done()
     return found
+
+
+def _writing(item: Section) -> tuple[re.Pattern[str], str]:
+    text, name = item.take("pattern", str), item.take("name", str)
+    item.done()
+    try:
+        pattern = re.compile(text, re.IGNORECASE)
+    except re.error as error:
+        raise item.error(f"key 'pattern' is no regular expression: {error}", "pattern") from None
+    return pattern, name
 
 
 def _label(labels: Section, key: str) -> tuple[str, str]:

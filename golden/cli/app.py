@@ -26,6 +26,7 @@ from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.export import export
 from golden.cli.gemm import add_commands as add_gemm
+from golden.cli.layout import layout
 from golden.cli.progress import progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
@@ -166,7 +167,15 @@ app.add_typer(docs_app, name="docs")
 DOORS = {
     "I have RTL": ("rtl", "doctor"),
     "I need vectors and a testbench": ("vectors", "export"),
-    "I want the specification as a document": ("list", "show", "formats", "algorithms", "spec", "docs"),
+    "I want the specification as a document": (
+        "list",
+        "show",
+        "layout",
+        "formats",
+        "algorithms",
+        "spec",
+        "docs",
+    ),
     "I want to know why my numbers differ": ("run", "explain", "compare", "gemm", "dissect", "study"),
 }
 """What a user comes for, and the commands for it, in the order of the help."""
@@ -261,7 +270,7 @@ def list_command(
     as_json: Json = False,
 ) -> None:
     """Lists instructions; without filters, the architectures."""
-    from golden.catalog.lookup import search_hint
+    from golden.catalog.resolver import resolver
     from golden.cli import lists
 
     words = " ".join(text or ())
@@ -284,8 +293,9 @@ def list_command(
         _print_json([lists.row_dict(ins) for ins in found])
     elif found:
         lists.print_instructions(found, every)
+        lists.print_remarks(words)
     else:
-        lists.print_none(search_hint(words, arch))
+        lists.print_none(resolver().search_hint(words, arch))
 
 
 @app.command()
@@ -485,6 +495,7 @@ app.command("vectors")(vectors)
 app.command("export")(export)
 app.command("study")(study)
 app.command("dissect")(dissect)
+app.command("layout")(layout)
 add_docs(docs_app)
 add_gemm(gemm_app)
 _absent = plugins.add_commands(app)

@@ -68,15 +68,15 @@ def architecture(incomplete: str) -> list[str]:
 def instruction(ctx: typer.Context, incomplete: str) -> list[str]:
     """architecture:instruction, or the instructions of --arch."""
     from golden.catalog import architectures
-    from golden.catalog.lookup import known_names
+    from golden.catalog.resolver import resolver
 
-    chosen = architectures.meant(str(ctx.params.get("arch") or ""))
+    chosen = resolver().meant(str(ctx.params.get("arch") or ""))
     if chosen is not None:
-        return _fitting(known_names(chosen), incomplete)
+        return _fitting(resolver().known_names(chosen), incomplete)
     prefix, colon, _ = incomplete.partition(":")
-    meant = architectures.meant(prefix) if colon else None
+    meant = resolver().meant(prefix) if colon else None
     if meant is not None:
-        return _fitting((f"{prefix}:{name}" for name in known_names(meant)), incomplete)
+        return _fitting((f"{prefix}:{name}" for name in resolver().known_names(meant)), incomplete)
     names = _fitting((f"{name}:" for name in architectures.architectures()), incomplete)
     return names or _fitting((f"{card}:" for card in _cards()), incomplete.lower())
 
@@ -94,10 +94,8 @@ def number_format(incomplete: str) -> list[str]:
     return _fitting(dict.fromkeys((*formats(), *format_words())), incomplete)
 
 
-def _cards() -> Iterator[str]:
+def _cards() -> list[str]:
     """The words for architectures, as one word each."""
-    from golden.catalog.architectures import architectures, get_architecture
+    from golden.catalog.resolver import resolver
 
-    for name in architectures():
-        for word in get_architecture(name).words:
-            yield word.lower().replace(" ", "")
+    return [word for word, chip in resolver().words.items() if chip.name]

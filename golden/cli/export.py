@@ -70,11 +70,11 @@ def _program(request: Request) -> None:
 
 
 def _yaml(request: Request) -> None:
-    from golden.catalog.unit_text import unit_text
+    from golden.catalog.unit_text import short_text
     from golden.vectors.c_header import identifier
 
     ins = request.instruction()
-    text = unit_text(ins, request.prefix or identifier(ins.name))
+    text = short_text(ins, request.prefix or identifier(ins.name))
     if text is None:
         raise OperandError(
             f"{ins.architecture}:{ins.name} has no YAML of a unit: the schema has no sparse operands, and no "
@@ -84,11 +84,11 @@ def _yaml(request: Request) -> None:
 
 
 def _c(request: Request) -> None:
-    from golden.catalog.architectures import meant
     from golden.catalog.lookup import instructions
+    from golden.catalog.resolver import resolver
     from golden.vectors import c_header
 
-    chip = meant(request.name) if request.arch is None else None
+    chip = resolver().meant(request.name) if request.arch is None else None
     if chip is not None:
         units, title, prefix = list(instructions(chip)), f"Instructions of {chip}", c_header.identifier(chip)
     else:

@@ -128,7 +128,7 @@ def plan(
     as_json: _Json = False,
 ) -> None:
     """Finds the plan by which a kernel computed D = A @ B. Status 1: none that is known gives these bits."""
-    from golden.catalog.architectures import called
+    from golden.catalog.resolver import resolver
     from golden.files import output
     from golden.files.function import named_function
     from golden.files.npyfile import read_array
@@ -145,7 +145,7 @@ def plan(
         raise typer.BadParameter("expected all of --a, --b and --d, or --ask alone", param_hint="--d")
     if (ask is None) != (not shape):
         raise typer.BadParameter("goes with --ask alone", param_hint="--shape")
-    known, arch = _formats(formats), called(arch)
+    known, arch = _formats(formats), resolver().called(arch)
     paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": c, "bias": bias}
     given = {name: read_array(path) for name, path in paths.items() if path is not None}
     if (given or (alpha, beta) != (1, 1)) and ask is not None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
-from golden.catalog import architectures, words
+from golden.catalog import architectures
 from golden.catalog.lookup import instruction, instructions
+from golden.catalog.resolver import but_for_n, resolver
+from golden.catalog.type_words import means_types_of
 from golden.errors import OperandError, UnknownNameError, counted, nearest
 from golden.explain import specification
 from golden.explain.terminal import HouseConsole, table
@@ -51,12 +53,12 @@ def print_overview() -> None:
 def select(
     text: str, arch: str | None, type_: str | None, shape: str | None, evidence: str | None
 ) -> list[Instruction]:
-    """Returns the instructions that pass every filter; `text`: words (golden/catalog/words.py).
+    """Returns the instructions that pass every filter; `text`: words (golden/catalog/resolver.py).
 
     Raises:
         UnknownNameError, OperandError: a filter names something that does not exist at all.
     """
-    chosen = architectures.architectures() if arch is None else [architectures.called(arch)]
+    chosen = architectures.architectures() if arch is None else [resolver().called(arch)]
     kind = None if type_ is None else format_word(type_) or FormatWord((get_format(type_).name,))
     if evidence is not None and evidence not in architectures.EVIDENCE:
         raise UnknownNameError(
@@ -67,24 +69,28 @@ def select(
     return [
         ins
         for name in chosen
-        for ins in map(partial(instruction, name), words.matches(name, text))
-        if (kind is None or words.means_types_of(kind, ins))
+        for ins in map(partial(instruction, name), resolver().search(name, text))
+        if (kind is None or means_types_of(kind, ins))
         and (wanted is None or ins.shape == wanted)
         and (evidence is None or ins.evidence.kind == evidence)
     ]
 
 
 def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
-    """The instructions of unknown arithmetic whose name holds `text`, as plain values.
+    """The instructions of unknown arithmetic whose name holds `text`, then those that are out of scope, as
+    plain values.
 
     Raises:
         UnknownNameError: no such architecture.
     """
+    chosen = [resolver().called(arch)] if arch else architectures.architectures()
+    described = [architectures.get_architecture(name) for name in chosen]
     return [
-        {"architecture": name, "name": full, "why": why}
-        for name in ([architectures.called(arch)] if arch else architectures.architectures())
-        for full, why in architectures.get_architecture(name).unknown_names().items()
-        if words.in_name(name, text, full)
+        {"architecture": chip.name, "name": full, "status": status, "why": why}
+        for chip in described
+        for status, found in (("unknown", chip.unknown_names()), ("out of scope", chip.left_out))
+        for full, why in found.items()
+        if resolver().in_name(chip.name, text, full)
     ]
 
 
@@ -94,11 +100,17 @@ def print_none(hint: str = "") -> None:
     HouseConsole(stderr=True).print(said, highlight=False, markup=False, soft_wrap=True)
 
 
+def print_remarks(text: str) -> None:
+    """What is known of the chips of a search that are only relatives of those that it shows."""
+    for remark in resolver().remarks(text):
+        HouseConsole(stderr=True).print(remark, highlight=False, markup=False, soft_wrap=True)
+
+
 def print_unknown(found: list[dict[str, str]]) -> None:
     """One row an instruction."""
-    rows = table("architecture", "instruction", "why its arithmetic is unknown")
+    rows = table("architecture", "instruction", "status", "why")
     for one in found:
-        rows.add_row(one["architecture"], one["name"], one["why"])
+        rows.add_row(one["architecture"], one["name"], one["status"], one["why"])
     HouseConsole().print(rows, highlight=False)
     HouseConsole().print(f"[dim]{counted(len(found), 'instruction')}[/]")
 
@@ -138,7 +150,7 @@ def print_instructions(found: list[Instruction], every: bool) -> None:
     )
     merged: dict[tuple[str, ...], list[Instruction]] = {}
     for ins in found:
-        key = ins.name if every else words.but_for_n(ins.name)
+        key = ins.name if every else but_for_n(ins.name)
         merged.setdefault((ins.architecture, key, ins.evidence.kind, *ins.program.algorithms), []).append(ins)
     for (arch, key, evidence, *names), group in merged.items():
         sizes = sorted({ins.n for ins in group})

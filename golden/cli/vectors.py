@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -75,6 +77,17 @@ def vectors(
     check: Annotated[
         Path | None, typer.Option("--check", help="Check a file against its manifest instead.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            help="With --check: a file without a manifest has these columns (a,b,c,d,flags; - skips one) "
+            "or, as .npz, these keys (a=x).",
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Units with modes: the unit in this mode alone, as 0x3.")
+    ] = None,
     list_kinds: Annotated[bool, typer.Option("--list-kinds", help="List the stimulus kinds.")] = False,
     arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,
     as_json: Annotated[
@@ -83,22 +96,78 @@ def vectors(
 ) -> None:
     """Writes test vectors with expected results: operands by structure, packed words, a manifest; or
     checks a file."""
-    from golden.catalog.lookup import resolve
+    from golden.errors import OperandError
+    from golden.vectors.files import format_of
 
     if list_kinds:
         _list_kinds(as_json)
         return
+    if columns is not None and (check is None or name is None):
+        raise OperandError(
+            "option --columns goes with --check FILE and NAME: whose results the file should hold"
+        )
     if check is not None:
-        _check(check, name, arch, as_json)
+        if columns is not None:
+            _compare(check, _unit(str(name), arch, mode), columns, as_json)
+        else:
+            _check(check, name, arch, as_json)
         return
     if name is None or out is None:
-        from golden.errors import OperandError
-
         raise OperandError(
             f"argument '{'NAME' if name is None else '--out'}' is missing, expected NAME --out FILE"
         )
-    made = _write(out, resolve(name, arch), count, seed, level, parse_kinds(kinds), format_, signals)
-    _report(made, out, "written", as_json)
+    ins = _unit(name, arch, mode)
+    files = {out: ins}
+    if ins.modes is not None and format_of(out, format_) == "testfloat":  # a mode is an option of TestFloat
+        files = {_of_mode(out, ins, code): unit for code, unit in ins.mode_units.items()}
+    for file, unit in files.items():
+        made = _write(file, unit, count, seed, level, parse_kinds(kinds), format_, signals)
+        _report(made, file, "written", as_json)
+
+
+def _unit(name: str, arch: str | None, mode: str | None) -> Instruction:
+    """The unit of a name; with `mode` the one of that mode alone."""
+    from golden.catalog.lookup import resolve
+    from golden.errors import OperandError
+
+    ins = resolve(name, arch)
+    if mode is None:
+        return ins
+    code = int(mode, 0) if re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", mode) else -1
+    if code not in ins.mode_units:
+        known = ", ".join(f"{one:#x}" for one in ins.mode_units)
+        raise OperandError(
+            f"mode is '{mode}', expected {f'one of {known}' if known else 'none: it has no modes'}"
+        )
+    return ins.of_mode(code)
+
+
+def _of_mode(out: Path, ins: Instruction, code: int) -> Path:
+    """The file of one mode: fma.txt is fma-toward_zero.txt."""
+    from golden.program.modes import spelt
+
+    assert ins.modes is not None
+    values = dict(ins.modes.codes())[code]
+    return out.with_name("-".join((out.stem, *map(spelt, values.values()))) + out.suffix)
+
+
+def _compare(path: Path, ins: Instruction, columns: str, as_json: bool) -> None:
+    """Holds a file that others made against a unit; exit status 1 where it says something else."""
+    from golden.vectors import foreign
+
+    found = foreign.compare(path, ins, columns)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        what = " and ".join(found.compared)
+        verdict = f"all have the {what} of {ins.name}" if not found.wrong else f"{found.wrong} differ"
+        typer.echo(f"{path}: {counted(found.count, 'vector')}: {verdict}")
+        for one in found.first:
+            typer.echo(
+                f"  {path}:{one.place}: {one.name} is {one.found:#x}, {ins.name} gives {one.wanted:#x}"
+            )
+    if found.wrong:
+        raise typer.Exit(1)
 
 
 def _write(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.catalog.architectures import called
+from golden.catalog.resolver import resolver
 from golden.errors import DTypeError, OperandError, ShapeError, nearest
 from golden.kernels.candidates import Candidate, candidates, shaped
 from golden.kernels.drawing import drawn
@@ -94,7 +94,7 @@ def find_plan(
         raise OperandError(
             "argument 'arch' is missing, expected an architecture whose instructions are tried"
         )
-    arch = called(arch)
+    arch = resolver().called(arch)
     given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": C, "bias": bias}
     beside = {name: value for name, value in given.items() if value is not None}
     if callable(A):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
-from golden.catalog.architectures import called, meant
 from golden.catalog.families import fill
 from golden.catalog.lookup import instruction, resolve
+from golden.catalog.resolver import resolver
 from golden.errors import MmagoldError, OperandError, SpecError
 from golden.files.escape import one_line
 from golden.kernels.options import KEYS
@@ -67,12 +67,12 @@ def plans(architecture: str) -> list[Plan]:
     Raises:
         UnknownNameError: no such architecture. SpecError: its file is wrong.
     """
-    return list(_named(called(architecture)).values())
+    return list(_named(resolver().called(architecture)).values())
 
 
 def named(architecture: str, name: str) -> Plan | None:
     """The plan of that name, None where there is none. Raises as `plans`."""
-    return _named(called(architecture)).get(name)
+    return _named(resolver().called(architecture)).get(name)
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -117,7 +117,7 @@ def any_plan(text: str) -> Plan:
         document = yamlfile.read(text)
         return build(resolve(text), {}) if "unit" in document else load_plan(text)
     architecture, colon, name = text.partition(":")
-    chip = None if colon else meant(text)
+    chip = None if colon else resolver().meant(text)
     if chip is not None:
         raise OperandError(
             f"'{text}' is a chip with several units, expected one of them: {text}:PLAN "

@@ -95,6 +95,7 @@ def markdown(architecture: str) -> str:
         machine=chip.maker.heading,
         sections=list(_sections(architecture)),
         unknown=_unknown(chip),
+        left_out=_left_out(chip),
         changes=None if before is None else _changes(generations.changes(before, architecture)),
     )
 
@@ -118,6 +119,13 @@ def _unknown(chip: Architecture) -> list[list[str]]:
     rows: dict[str, list[str]] = {}
     for one in chip.unknown:
         rows.setdefault(one.why, []).extend(f"`{name}`" for name in one.names())
+    return [[", ".join(names), why] for why, names in rows.items()]
+
+
+def _left_out(chip: Architecture) -> list[list[str]]:
+    rows: dict[str, list[str]] = {}
+    for name, why in chip.left_out.items():
+        rows.setdefault(why, []).append(f"`{name}`")
     return [[", ".join(names), why] for why, names in rows.items()]
 
 

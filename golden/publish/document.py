@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from golden import __version__
 from golden.catalog import architectures
 from golden.catalog.lookup import resolve
+from golden.catalog.resolver import resolver
 from golden.errors import DocsError, UnknownNameError, missing, nearest
 from golden.explain.markdown import SITE
 from golden.explain.modes import modes_markdown
@@ -92,7 +93,7 @@ def _subject(what: Instruction | str) -> Instruction | str:
     """The instruction, or the name of an architecture."""
     if isinstance(what, Instruction):
         return what
-    return architectures.meant(what) or resolve(what)
+    return resolver().meant(what) or resolve(what)
 
 
 def _write(text: str, out: str | Path | None) -> None:

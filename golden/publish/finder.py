@@ -15,9 +15,13 @@ from pathlib import Path
 
 import yaml
 
-from golden.catalog import architectures, words
+from golden.catalog import architectures
+from golden.catalog.qualifiers import known_types
+from golden.catalog.resolver import but_for_n, resolver
+from golden.catalog.type_words import types_of
+from golden.catalog.vendors import vendors
 from golden.explain.markdown import anchor
-from golden.number.format_words import format_words, plain_word
+from golden.number.format_words import format_words
 from golden.paths import docs_folder
 from golden.publish.families import Group, groups
 from golden.publish.page import Page
@@ -32,8 +36,11 @@ def script(pages: Sequence[Page]) -> str:
     """The index as a script, which also pages opened as files can load.
 
     `pages`: path, title, architecture, words for types with the share of the instructions that they mean,
-    names (with * for N) of each page of instructions.
-    `architectures`: path and words of each. `formats`: words that mean one format, and its page.
+    names (with * for N) and family of each page of instructions.
+    `chips`: what each word for chips means: architectures, families (null for all), and what is known of a
+    relative. `brands`: words before a card's number that say nothing. `types`: the words of a name whose
+    order counts. `writings`: names of compilers and libraries, and what they mean. `formats`: words that mean
+    one format, and its page.
     `others`: path, title, phrase and, of a heading, its page's title: of every page that is none of these, of
     each heading of a guide, and of what else people call a page (templates/search.yaml).
     """
@@ -41,7 +48,16 @@ def script(pages: Sequence[Page]) -> str:
     instructions = [_row(group) for name in known for group in groups(name)]
     index = {
         "pages": instructions,
-        "architectures": {name: _words(architectures.get_architecture(name)) for name in known},
+        "chips": {
+            word: [chip.architectures, chip.families, chip.why] for word, chip in resolver().words.items()
+        },
+        "brands": sorted({brand.lower() for one in vendors().values() for brand in one.brands}),
+        "types": sorted(known_types()),
+        "writings": [
+            [pattern.pattern.replace("?P<", "?<"), re.sub(r"\\(\d)", r"$\1", name)]
+            for one in vendors().values()
+            for pattern, name in one.writings
+        ],
         "formats": {
             word: meaning.formats[0]
             for word, meaning in format_words().items()
@@ -76,18 +92,15 @@ def names(group: Group) -> list[str]:
     chip = architectures.get_architecture(group.architecture)
     found: dict[str, None] = {}
     for ins in group.variants:
-        found |= dict.fromkeys(words.but_for_n(name) for name in (*chip.spellings(ins.name), *ins.sass))
+        found |= dict.fromkeys(but_for_n(name) for name in (*chip.spellings(ins.name), *ins.sass))
     return list(found)
 
 
 def _row(group: Group) -> list[object]:
-    counts = Counter(word for ins in group.variants for word in words.types_of(ins))
+    counts = Counter(word for ins in group.variants for word in types_of(ins))
     types = {word: round(counts[word] / len(group.variants), 2) for word in format_words() if counts[word]}
-    return [_html(group.path), group.title, group.architecture, types, names(group)]
-
-
-def _words(chip: architectures.Architecture) -> list[str]:
-    return list(dict.fromkeys(map(plain_word, (chip.name, *chip.words))))
+    family = group.representative.family
+    return [_html(group.path), group.title, group.architecture, types, names(group), family]
 
 
 def _is_one(formats: Iterable[str], scales: str | None) -> bool:

@@ -93,11 +93,10 @@ def changes(old: str, new: str) -> Changes:
 
 
 def _same_names(old: str, new: str) -> bool:
-    """Whether both use the same names: AMD renamed all its instructions between CDNA2 and CDNA3."""
-    return bool(
-        architectures.get_architecture(old).names().keys()
-        & architectures.get_architecture(new).names().keys()
-    )
+    """Whether both use the same names, most of those of the one with fewer: AMD renamed all its matrix
+    instructions between CDNA2 and CDNA3, not its dot products."""
+    before, after = (architectures.get_architecture(one).names().keys() for one in (old, new))
+    return 2 * len(before & after) > min(len(before), len(after))
 
 
 def _name(ins: Instruction) -> Key:

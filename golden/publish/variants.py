@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from golden.catalog.words import types_of
+from golden.catalog.type_words import types_of
 from golden.errors import MmagoldError
 from golden.explain.markdown import code, link, table
 from golden.explain.specification import sum_text

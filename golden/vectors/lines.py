@@ -54,6 +54,15 @@ class Word:
 
 
 @dataclass(frozen=True)
+class Flags:
+    """Status flags, two hex digits: `bits` has the place of each of the unit's own flags."""
+
+    field: Field
+    bits: tuple[int, ...]
+    width: int = 2
+
+
+@dataclass(frozen=True)
 class Index:
     """The number of the record, right-aligned."""
 
@@ -72,17 +81,23 @@ class KindNumber:
     width: int = 2
 
 
-Piece = bytes | Hex | Word | Index | KindName | KindNumber
+Piece = bytes | Hex | Word | Flags | Index | KindName | KindNumber
 
 
 @dataclass(frozen=True)
 class Lines:
     """One text format for one layout: `pieces` make a line, `closing` ends it (after the signals, if there
-    are any)."""
+    are any). `upper`: hex digits are capital letters."""
 
     layout: WordLayout
     pieces: tuple[Piece, ...]
     closing: bytes = b""
+    upper: bool = False
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether a line says of what kind its operands are."""
+        return any(isinstance(piece, (KindName, KindNumber)) for piece in self.pieces)
 
     def encode(
         self, arrays: dict[str, Bits], kinds: Bits, start: int, tails: Sequence[bytes] | None
@@ -107,6 +122,7 @@ class Lines:
         end = b"\n" if tails is not None else self.closing + b"\n"
         columns = [self._column(piece, arrays, kinds, start) for piece in (*self.pieces, end)]
         text = np.concatenate(columns, axis=1).tobytes()
+        text = text.upper() if self.upper else text
         if KindName() in self.pieces:
             text = text.translate(None, b"\0")  # names of kinds are padded with NULs
         if tails is None:
@@ -120,6 +136,8 @@ class Lines:
             return np.broadcast_to(np.frombuffer(piece, np.uint8), (count, len(piece)))
         if isinstance(piece, Hex):
             return _hex_elements(piece, arrays[piece.field.name].reshape(count, piece.field.elements))
+        if isinstance(piece, Flags):
+            return _hex_chars(_moved_bits(arrays[piece.field.name], range(len(piece.bits)), piece.bits))
         if isinstance(piece, Word):
             words = self.layout.join(self.layout.pack_operands(arrays), self.layout.pack_results(arrays))
             return _hex_chars(np.ascontiguousarray(words[:, ::-1]))[:, -piece.width :]
@@ -154,6 +172,8 @@ class Lines:
                 _check_literal(piece, part)
             elif isinstance(piece, Hex):
                 arrays[piece.field.name] = _elements_of_hex(piece, part)
+            elif isinstance(piece, Flags):
+                arrays[piece.field.name] = _own_flags(piece, part)
             elif isinstance(piece, Word):
                 arrays |= self._fields_of_words(part)
             elif isinstance(piece, KindNumber):
@@ -162,8 +182,7 @@ class Lines:
                 kinds = _kinds_of_names([line[at:] for line in lines])
                 break
             at += width
-        assert kinds is not None
-        return arrays, kinds
+        return arrays, np.zeros(len(lines), np.uint8) if kinds is None else kinds
 
     def _fixed_width(self) -> int:
         """Characters up to the name of the kind, the one piece of variable width."""
@@ -177,6 +196,24 @@ class Lines:
     def _fields_of_words(self, chars: Chars) -> dict[str, Bits]:
         operands, results = self.layout.split(np.ascontiguousarray(_bytes_of_hex(chars)[:, ::-1]))
         return self.layout.unpack_operands(operands) | self.layout.unpack_results(results)
+
+
+def _moved_bits(codes: Bits, of: Sequence[int], to: Sequence[int]) -> Bits:
+    """Bytes (count, 1) whose bits `to` are the bits `of` of codes (count,)."""
+    moved = np.zeros(len(codes), np.uint8)
+    for source, target in zip(of, to, strict=True):
+        moved |= (codes.astype(np.uint8) >> np.uint8(source) & np.uint8(1)) << np.uint8(target)
+    return moved[:, None]
+
+
+def _own_flags(piece: Flags, chars: Chars) -> Bits:
+    codes = _bytes_of_hex(chars)[:, 0]
+    other = codes & np.uint8(~sum(1 << bit for bit in piece.bits) & 0xFF)
+    if other.any():
+        place = int(np.argmax(other != 0))
+        raise FileFormatError(f"[{place}] flags are {int(codes[place]):#x}, which the unit does not have")
+    own = _moved_bits(codes, piece.bits, range(len(piece.bits)))[:, 0]
+    return own.astype(piece.field.dtype).reshape(len(codes), *piece.field.shape)
 
 
 def _names() -> Chars:

@@ -31,8 +31,8 @@ Bits = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Published:
-    """Recorded words of one instruction: dot products, a, b (n, k), c, d (n,), or with `whole` one product of
-    matrices, a (m, k), b (k, n), c, d (m, n). Raw codes."""
+    """Recorded words of one instruction: dot products, a, b (n, k), c, d (n,), scales (n, blocks), or with
+    `whole` one product of matrices, a (m, k), b (k, n), c, d (m, n). Raw codes."""
 
     name: str
     operands: dict[str, Bits]
@@ -171,20 +171,24 @@ def _shared(document: Section, architecture: str) -> Iterator[Published]:
 
 
 def _dots(ins: Instruction, lines: list[str], where: str) -> dict[str, Bits]:
-    """Lines "a | b | c | d"."""
-    columns: dict[str, list[list[str]]] = {name: [] for name in "abcd"}
+    """Lines "a | b | c | d", with block scales "a | b | c | scale_a | scale_b | d"."""
+    widths = {"a": ins.k, "b": ins.k, "c": 1}
+    if ins.scale_block is not None:
+        widths |= dict.fromkeys(("scale_a", "scale_b"), ins.k // ins.scale_block)
+    widths["d"] = 1
+    columns: dict[str, list[list[str]]] = {name: [] for name in widths}
     for line in lines:
         fields = line.split("|")
-        if len(fields) != 4:
-            raise FileFormatError(f"{where}: line '{line}', expected four fields: a | b | c | d")
-        for name, field in zip("abcd", fields, strict=True):
+        if len(fields) != len(widths):
+            raise FileFormatError(
+                f"{where}: line '{line}', expected {len(widths)} fields: {' | '.join(widths)}"
+            )
+        for name, field in zip(widths, fields, strict=True):
             columns[name].append(field.split())
     found = {
-        name: _codes(rows, ins.formats[name], (ins.k,), where)
-        for name, rows in columns.items()
-        if name in "ab"
+        name: _codes(columns[name], ins.formats[name], (width,), where) for name, width in widths.items()
     }
-    return found | {name: _codes(columns[name], ins.formats[name], (1,), where)[:, 0] for name in "cd"}
+    return found | {name: found[name][:, 0] for name in "cd"}
 
 
 def _matrix(section: Section, key: str, ins: Instruction, operand: str, where: str) -> Bits:

@@ -2,8 +2,8 @@
 
 readmemh   one hex word a line (operand word, then result word), the kind as a comment; fields in a header
            comment
-testfloat  one hex code a column, d before the last column, the number of the kind in the place of TestFloat's
-           flags
+testfloat  one hex code a column: operands, d, and TestFloat's flags of a unit that has flags, else the number
+           of the kind
 csv        one column an operand, its codes separated by spaces
 jsonl      one JSON object a line, operands as lists of hex strings
 sv         a SystemVerilog package: widths, a packed struct, the vectors as a function of their number
@@ -18,9 +18,9 @@ from pathlib import Path
 
 from golden.errors import FileFormatError
 from golden.files.escape import SYSTEMVERILOG, line_comment
-from golden.vectors.lines import Hex, Index, KindName, KindNumber, Lines, Piece, Word
+from golden.vectors.lines import Flags, Hex, Index, KindName, KindNumber, Lines, Piece, Word
 from golden.vectors.manifest import Manifest
-from golden.vectors.word import WordLayout
+from golden.vectors.word import TESTFLOAT_FLAGS, WordLayout
 
 MAX_SV = 65536
 """Vectors that a SystemVerilog package may hold; simulators compile every one of them."""
@@ -69,10 +69,19 @@ def _readmemh_lines(layout: WordLayout, count: int) -> Lines:
 
 
 def _testfloat_lines(layout: WordLayout, count: int) -> Lines:
+    if layout.field("mode") is not None:
+        raise FileFormatError(
+            "format testfloat has no modes, which are options of TestFloat: a file holds one (`of_mode`)"
+        )
+    flags = layout.field("flags")
     pieces: list[Piece] = []
     for field in layout.fields:
-        pieces += [Hex(field, b" "), b" "]
-    return Lines(layout, (*pieces, KindNumber()))
+        if field is not flags:
+            pieces += [Hex(field, b" "), b" "]
+    if flags is None:
+        return Lines(layout, (*pieces, KindNumber()))
+    bits = tuple(TESTFLOAT_FLAGS.index(word) for word in layout.status)
+    return Lines(layout, (*pieces, Flags(flags, bits)), upper=True)
 
 
 def _csv_header(manifest: Manifest, layout: WordLayout, columns: tuple[str, ...]) -> list[str]:

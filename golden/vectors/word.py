@@ -32,6 +32,8 @@ from golden.model.instruction import Instruction
 from golden.number.formats import Format
 
 Bits = npt.NDArray[Any]
+TESTFLOAT_FLAGS = ("inexact", "underflow", "overflow", "divide_by_zero", "invalid")
+"""The status flags of TestFloat, the lowest bit first; RISC-V's fflags are the same."""
 RESULTS = ("flags", "d")
 """The fields of the result word, from its most significant bit."""
 LEVELS = ("dot", "tile")
@@ -68,11 +70,13 @@ class WordLayout:
     """Where every operand lies in the words of one instruction at one level.
 
     `fields` run from MSB to LSB, the operand word's before the result word's; `lsb` counts in the word that
-    the field belongs to. The last field is d.
+    the field belongs to. The last field is d. `status` are the flags of the field `flags`, the lowest bit
+    first.
     """
 
     level: str
     fields: tuple[Field, ...]
+    status: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, ins: Instruction, level: str = "dot") -> WordLayout:
@@ -89,7 +93,12 @@ class WordLayout:
         return cls(
             level,
             (*_laid_out(ins, shapes), *_laid_out(ins, {n: results[n] for n in RESULTS if n in results})),
+            ins.status,
         )
+
+    def field(self, name: str) -> Field | None:
+        """The field of that name; None where there is none."""
+        return next((field for field in self.fields if field.name == name), None)
 
     @property
     def operand_fields(self) -> tuple[Field, ...]:

@@ -83,12 +83,13 @@ def capture(
     Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something
     gave no result.
     """
-    from golden.catalog.architectures import called, get_architecture, meant
+    from golden.catalog.architectures import get_architecture
+    from golden.catalog.resolver import resolver
     from hw_capture.cpu import machine
     from hw_capture.kernels import build
 
-    unknown_target = arch.startswith(("sm_", "gfx")) and meant(arch) is None
-    architecture = build.architecture_of(arch) if unknown_target else called(arch)
+    unknown_target = arch.startswith(("sm_", "gfx")) and resolver().meant(arch) is None
+    architecture = build.architecture_of(arch) if unknown_target else resolver().called(arch)
     if machine.architecture_runs_here(architecture):
         if compile_only or n:
             raise typer.BadParameter(

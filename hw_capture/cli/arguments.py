@@ -9,6 +9,6 @@ def architecture(word: str) -> str:
     Raises:
         UnknownNameError: it means none; the message names near ones.
     """
-    from golden.catalog.architectures import called
+    from golden.catalog.resolver import resolver
 
-    return called(word)
+    return resolver().called(word)

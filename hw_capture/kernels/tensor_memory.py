@@ -67,7 +67,8 @@ def padded(ins: Instruction, operand: str) -> bool:
 
 
 def instruction_descriptor(ins: Instruction) -> int:
-    """The 32 bits that say types and shape; nothing is sparse, negated, transposed or saturated.
+    """The 32 bits that say types and shape, and in bit 3 whether integers saturate; nothing is sparse,
+    negated or transposed.
 
     A in bits 9:7, B in 12:10, N/8 in 22:17, M/16 in 28:24; D in 5:4, or with block scales their type in bit
     23. The bytes of the scales begin at 0, in bits 5:4 (B) and 30:29 (A); bit 31, for K = 96, is 0.
@@ -76,7 +77,8 @@ def instruction_descriptor(ins: Instruction) -> int:
     a, b = (codes[ins.formats[x].name] for x in "ab")
     shape = a << 7 | b << 10 | ins.n >> 3 << 17 | ins.m >> 4 << 24
     if ins.scale_block is None:
-        return shape | _RESULTS[ins.formats["d"].name] << 4
+        saturate = ins.variables.get("satfinite") == ".satfinite"
+        return shape | _RESULTS[ins.formats["d"].name] << 4 | saturate << 3
     return shape | _SCALES[ins.formats["scale_a"].name] << 23
 
 

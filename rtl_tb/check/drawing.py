@@ -25,11 +25,14 @@ they leave out are aimed at (golden/cover/aiming.py), if the check runs at least
 def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
     """The vectors of a check, and their coverage (of the first COVERED dot products)."""
     from golden.cover.coverage import Coverage, until_covered
+    from golden.vectors import foreign
     from golden.vectors.files import read
 
     ins = dut.instruction
     if options.first and (options.until_covered or options.vectors is not None):
-        raise OperandError(f"first is {options.first}, but the vectors do not come from a seed's stream")
+        raise OperandError(f"first is {options.first}, but the vectors are not those of a seed's stream")
+    if options.columns is not None and options.vectors is None:
+        raise OperandError(f"columns are '{options.columns}', but there is no file of vectors")
     if options.until_covered:
         if dut.level != "dot":
             raise OperandError("--until-covered works on dot products; this DUT computes tiles")
@@ -41,7 +44,10 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         drawn = dut.exclude.replaced(drawn)
         return drawn, _covered(drawn)
     if options.vectors is not None:
-        vectors = read(options.vectors, ins)
+        if options.columns is None:
+            vectors = read(options.vectors, ins)
+        else:
+            vectors = foreign.read(options.vectors, ins, options.columns)
         if vectors.level != dut.level:
             raise OperandError(
                 f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}"

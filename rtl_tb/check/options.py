@@ -43,6 +43,7 @@ class Options:
             both runs.
         timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
         vectors: a vector file to run instead of drawn ones.
+        columns: what its columns or keys hold, where others made it (golden/vectors/foreign.py).
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
         explain: whether a failure is minimised and diagnosed.
         budget: seconds after which a failing check ends, with the explanation that it has then. The
@@ -74,6 +75,7 @@ class Options:
     timeout_cycles: int = Job.timeout_cycles
     wall_timeout: float = Job.wall_timeout
     vectors: Path | None = None
+    columns: str | None = None
     until_covered: bool = False
     explain: bool = True
     budget: float = float("inf")

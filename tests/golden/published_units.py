@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from exact import decode, ieee_add, ieee_fma, ieee_mul
 from real_units import Dot, lead, value
 
 from golden.number.formats import Kind, get_format
@@ -114,6 +115,72 @@ def fp8_dot_add(a_format: str, b_format: str, d: str) -> Dot:
     return dot
 
 
+def multiply_add(name: str, nan: int) -> Dot:
+    """FPMulAdd_ZA: one product and the addend, rounded once; every NaN is the default one."""
+
+    def dot(a: Sequence[int], b: Sequence[int], c: int) -> int:
+        return ieee_fma(name, decode(name, a[0]), decode(name, b[0]), decode(name, c), "nearest_even", nan)
+
+    return dot
+
+
+def rounded_pair(name: str, nan: int) -> Dot:
+    """FMMLA of single and double precision: two rounded products, their rounded sum, then the addend."""
+
+    def dot(a: Sequence[int], b: Sequence[int], c: int) -> int:
+        products = [ieee_mul(name, decode(name, x), decode(name, y), nan) for x, y in zip(a, b, strict=True)]
+        pair = ieee_add(name, *(decode(name, code) for code in products), nan)
+        return ieee_add(name, decode(name, c), decode(name, pair), nan)
+
+    return dot
+
+
+def rounded_pair_flags(name: str, nan: int) -> Dot:
+    """The cumulative bits that FMMLA sets, as a set of words: each multiplication and addition alone."""
+    largest, least = {"f32": (128, -126), "f64": (1024, -1022)}[name]
+    fraction = {"f32": 23, "f64": 52}[name]
+    limit = (2 - Fraction(1, 2 ** (fraction + 1))) * Fraction(2) ** (largest - 1)
+
+    def of(exact: Fraction, code: int) -> set[str]:
+        found = decode(name, code)
+        if found.what == "number" and found.x == exact:
+            return set()
+        if abs(exact) >= limit:
+            return {"overflow", "inexact"}
+        return {"underflow", "inexact"} if abs(exact) < Fraction(2) ** least else {"inexact"}
+
+    def multiplied(x: int, y: int) -> tuple[int, set[str]]:
+        p, q = decode(name, x), decode(name, y)
+        code = ieee_mul(name, p, q, nan)
+        kinds = {p.what, q.what}
+        if "nan" in kinds:
+            return code, set()
+        if "inf" in kinds:
+            return code, {"invalid"} if p.is_zero or q.is_zero else set()
+        return code, of(p.x * q.x, code)
+
+    def added(x: int, y: int) -> tuple[int, set[str]]:
+        p, q = decode(name, x), decode(name, y)
+        code = ieee_add(name, p, q, nan)
+        kinds = [p.what, q.what]
+        if "nan" in kinds:
+            return code, set()
+        if "inf" in kinds:
+            return code, {"invalid"} if kinds == ["inf", "inf"] and p.negative != q.negative else set()
+        return code, of(p.x + q.x, code)
+
+    def flags(a: Sequence[int], b: Sequence[int], c: int) -> set[str]:
+        quiet = 1 << fraction - 1
+        found = set()
+        if any(decode(name, code).what == "nan" and not code & quiet for code in (*a, *b, c)):
+            found.add("invalid")
+        (first, one), (second, two) = (multiplied(x, y) for x, y in zip(a, b, strict=True))
+        pair, three = added(first, second)
+        return found | one | two | three | added(c, pair)[1]
+
+    return flags
+
+
 def bulk_normalised(guard: int, a_format: str = "bf16", b_format: str = "bf16") -> Dot:
     """RVBNA: products jammed on a grid of 23 + guard bits below the largest exponent, their sum
     rounded to odd, then one addition, rounded to odd, too (zvdota.adoc)."""
@@ -139,6 +206,36 @@ def bulk_normalised(guard: int, a_format: str = "bf16", b_format: str = "bf16") 
         return summed([read("f32", c), read("f32", bulk)], "odd")
 
     return dot
+
+
+def vfwdota_flags(a: Sequence[int], b: Sequence[int], c: int, guard: int) -> set[str]:
+    """The flags that riscv-isa-sim raises: bulknormdot.h, then f32_add_odd of zvbdot.h."""
+
+    def signals(code: int, quiet: int, infinity: int) -> bool:
+        return (code & ~(1 << infinity.bit_length())) > infinity and not code & quiet
+
+    found = set()
+    products = [product(read("bf16", x), read("bf16", y)) for x, y in zip(a, b, strict=True)]
+    kinds = [{read("bf16", x).kind, read("bf16", y).kind} for x, y in zip(a, b, strict=True)]
+    signs = {x.sign for x in products if x.kind == Kind.INFINITY}
+    if (
+        any(signals(code, 0x40, 0x7F80) for code in (*a, *b))
+        or any(kind == {Kind.ZERO, Kind.INFINITY} for kind in kinds)
+        or len(signs) == 2
+    ):
+        found.add("invalid")
+    bulk = read("f32", bulk_normalised(guard)(a, b, SIGN))  # plus -0: the sum itself
+    total = read("f32", bulk_normalised(guard)(a, b, c))
+    addend = read("f32", c)
+    if bulk.kind == Kind.INFINITY and not signs:
+        found.add("overflow")
+    if signals(c, 0x400000, INFINITY) or (
+        {bulk.kind, addend.kind} == {Kind.INFINITY} and bulk.sign != addend.sign
+    ):
+        found.add("invalid")
+    if total.kind == Kind.INFINITY and Kind.INFINITY not in (bulk.kind, addend.kind):
+        found.add("overflow")
+    return found
 
 
 def rounded_products(a: Sequence[int], b: Sequence[int], c: int) -> int:

@@ -12,13 +12,13 @@ from typing import Any
 
 from golden.catalog.architectures import architectures, get_architecture
 from golden.catalog.lookup import instructions
-from golden.catalog.words import types_of
+from golden.catalog.resolver import resolver
+from golden.catalog.type_words import types_of
 from golden.explain.program_file import program_file
 from golden.model import registers
 from golden.model.engine import SPARSITY
 from golden.model.instruction import Instruction
 from golden.model.program_data import struct_layouts
-from golden.number.format_words import plain_word
 from golden.program.keys import REGISTER, STATUS
 
 _SHAPE = re.compile(r"m\d+n\d+(?=k\d+)")
@@ -58,7 +58,7 @@ def index_and_programs() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]
             {
                 "name": name,
                 "title": found.title,
-                "words": sorted({plain_word(word) for word in (name, *found.words)}),
+                "words": sorted(word for word, chip in resolver().words.items() if chip.name == name),
                 "shared": [json.loads(text) for text in shared],
                 "instructions": entries,
             }

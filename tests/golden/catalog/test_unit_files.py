@@ -17,9 +17,13 @@ import numpy as np
 import pytest
 from long_run import long_after
 from random_units import load
+from typer.testing import CliRunner
 
 import golden
 from golden import stimuli
+from golden.cli import app
+from golden.program.signature import INPUTS
+from golden.vectors import default_set
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 Row = dict[str, Any]
@@ -373,3 +377,42 @@ def test_a_group_that_is_scaled_lies_in_one_block(group: str, shared: bool) -> N
         return
     with pytest.raises(golden.SpecError, match="one scale, but its products have several"):
         load(text)
+
+
+# Catalogued instructions as files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("hopper:HMMA.16816.F32", 10),
+        ("hopper:wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", 11),
+        ("hopper:mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", 8),
+        ("ampere:HMMA.16816.F32", 8),
+        ("blackwell:tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X.m128n8k64.f32.e2m1.e2m1.ue4m3", 13),  # noqa: E501
+        ("cdna2:v_mfma_f32_32x32x8f16", 10),
+        ("cdna3:v_mfma_f32_16x16x32_fp8_bf8", 14),
+        ("rdna3:v_wmma_f32_16x16x16_f16_w32", 13),
+        ("rdna4:v_wmma_bf16_16x16x16_bf16_w64", 13),
+        ("sapphire_rapids:tdpbf16ps", 29),
+        ("armv9:bfmopa.s", 24),
+        ("riscv:vfwdota.vv.n8", 21),
+    ],
+)  # fmt: skip
+def test_an_instruction_as_the_file_of_a_unit(name: str, most: int, tmp_path: Path) -> None:
+    """`mmagold export yaml`: it loads, answers the same bits, and has no line that could go."""
+    file = tmp_path / "my_unit.yaml"
+    done = CliRunner().invoke(app.app, ["export", "yaml", name, "--out", str(file)])
+    assert done.exit_code == 0, done.output
+    text = file.read_text("utf-8")
+    assert len(text.splitlines()) <= most, text
+    ins, again = golden.instruction(name), golden.load_instruction(file)
+    assert (again.formats, again.status) == (ins.formats, ins.status)
+    vectors = default_set(ins, 400, 3)
+    found = again.answers(again.check_operands([vectors.operands.get(one) for one in INPUTS], False))
+    assert all(np.array_equal(found[one], codes) for one, codes in vectors.results.items())
+
+
+def test_a_sparse_instruction_has_no_file(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app.app, ["export", "yaml", "hopper:HMMA.SP.16832.F32"])
+    assert done.exit_code == 2 and "the schema has no sparse operands" in done.stderr

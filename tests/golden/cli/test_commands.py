@@ -160,7 +160,7 @@ def test_unknown_names() -> None:
     assert "nearest: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in near
     assert "exists on ampere, ada, hopper" in complaint("show", "HMMA.16816.F32")
     assert complaint("show", "HMMA.16816.F33").endswith(
-        "nearest: HMMA.16816.F32, HMMA.16816.F16, HMMA.SP.16816.F32"
+        "nearest: HMMA.16816.F32 (f32 for f33), HMMA.16816.F16 (f16 for f33)"
     )
     assert "nearest: v_mfma_f32" in complaint("show", "v_mfma_f32_16x16x32_fp8_bf9")
     assert "unknown format 'f61'" in complaint("list", "--type", "f61")
@@ -672,7 +672,7 @@ def test_list_unknown() -> None:
     assert [(one["architecture"], one["name"]) for one in found] == [("rdna4", name)]
     assert "published" in found[0]["why"]
     assert name in call("list", "--unknown", "--arch", "rdna4").stdout.replace("\n", "")
-    assert call("list", "--unknown", "--arch", "hopper").stdout == ""
+    assert call("list", "wgmma", "--unknown", "--arch", "hopper").stdout == ""
     assert not [one for one in data("list", "--arch", "rdna4") if one["name"] == name]
     for asked in (
         ("show", f"rdna4:{name}"),

@@ -9,7 +9,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from long_run import long_after
-from published_units import bfdot_add, bulk_normalised, dot_add, fp8_dot_add, fused_products, rounded_products
+from published_units import (
+    bfdot_add,
+    bulk_normalised,
+    dot_add,
+    fp8_dot_add,
+    fused_products,
+    multiply_add,
+    rounded_pair,
+    rounded_pair_flags,
+    rounded_products,
+    vfwdota_flags,
+)
 from real_units import (
     Dot,
     amx,
@@ -96,6 +107,15 @@ CATALOGUE = rdna_models() | {
     "armv9:fdot.8h.e5m2.e5m2": fp8_dot_add("e5m2", "e5m2", "f16"),
     "armv9:fmmla.4s.e5m2.e4m3": fp8_dot_add("e5m2", "e4m3", "f32"),
     "armv9:fmmla.8h.e4m3.e4m3": fp8_dot_add("e4m3", "e4m3", "f16"),
+    "armv9:bfmopa.s": bfdot_add,
+    "armv9:bfmopa.s.ebf": dot_add("bf16"),
+    "armv9:fmopa.s.f16": dot_add("f16"),
+    "armv9:fmopa.s.f32": multiply_add("f32", 0x7FC00000),
+    "armv9:fmopa.d.f64": multiply_add("f64", 0x7FF8000000000000),
+    "armv9:fmopa.h.f16": multiply_add("f16", 0x7E00),
+    "armv9:bfmopa.h": multiply_add("bf16", 0x7FC0),
+    "armv9:fmmla.s.f32": rounded_pair("f32", 0x7FC00000),
+    "armv9:fmmla.d.f64": rounded_pair("f64", 0x7FF8000000000000),
     "riscv:vfwdota.vv.n8": bulk_normalised(3),
     "riscv:vfwdota.vv.n32": bulk_normalised(5),
     "riscv:vfqwdota.vv.n16.e4m3.e5m2": bulk_normalised(4, "e4m3", "e5m2"),
@@ -163,6 +183,91 @@ def test_integers(name: str) -> None:
         assert int(got[i]) == wanted & 0xFFFFFFFF, (ins.name, i)
     assert wrapped > 3
     assert twice > 0 or not ins.name.endswith(".s8.clamp")
+
+
+@pytest.mark.parametrize("types", ["s8.s8", "u8.u8", "s8.u8", "u8.s8"])
+def test_tcgen05_clamps_the_exact_sum_once(types: str) -> None:
+    """Of the 32 products some take the sum beyond 2^31 and others back: one clamp shows none of it."""
+    name = f"tcgen05.mma.cta_group::1.kind::i8.m64n8k32.s32.{types}"
+    wraps, clamps = (golden.instruction("blackwell", name + end) for end in ("", ".satfinite"))
+    operands, (a, b, c) = integer_operands(wraps, np.random.default_rng(8), 300)
+    beyond, wrapped, clamped = 0, wraps.dot(**operands), clamps.dot(**operands)
+    for i, exact in enumerate(z + sum(map(int.__mul__, x, y)) for x, y, z in zip(a, b, c, strict=True)):
+        once = max(-(1 << 31), min(exact, (1 << 31) - 1))
+        beyond += exact != once
+        assert int(wrapped[i]) == exact & 0xFFFFFFFF
+        assert int(clamped[i]) == once & 0xFFFFFFFF
+    assert beyond > 30
+
+
+VFWDOTA = [(8, 3), (16, 4), (32, 5)]
+
+
+@pytest.mark.parametrize(("n", "guard"), VFWDOTA)
+def test_flags_of_vfwdota(n: int, guard: int) -> None:
+    """As riscv-isa-sim has them (bulknormdot.h, f32_add_odd): overflow of the sum and of the addition,
+    invalid of a signaling NaN, of zero times infinity, of infinities of both signs, even next to a NaN."""
+    ins = golden.instruction("riscv", f"vfwdota.vv.n{n}")
+    rng, seen = random.Random(n), set()
+    drawn = [draw(ins, rng) for _ in range(400 // n)] + [rare(ins.k, rng) for _ in range(1600 // n)]
+    arrays = {name: np.array([one[name] for one in drawn], ins.formats[name].dtype) for name in "abc"}
+    flags, d = ins.flags(**arrays), ins.dot(**arrays)
+    for i, one in enumerate(drawn):
+        wanted = vfwdota_flags(one["a"], one["b"], one["c"], guard)
+        names = {name for bit, name in enumerate(ins.status) if int(flags[i]) >> bit & 1}
+        assert names == wanted, (one, names, wanted)
+        assert int(d[i]) == bulk_normalised(guard)(one["a"], one["b"], one["c"])
+        given = {name: codes[i] for name, codes in arrays.items()}
+        assert ins.trace(**given).flags == int(flags[i])
+        seen.add(tuple(sorted(wanted)))
+    assert seen >= {(), ("invalid",), ("overflow",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "fmt", "nan"), [("fmmla.s.f32", "f32", 0x7FC00000), ("fmmla.d.f64", "f64", 0x7FF8000000000000)]
+)
+def test_flags_of_fmmla(name: str, fmt: str, nan: int) -> None:
+    """IOC, OFC, UFC and IXC of FPSR; tiny is what lies below the least normal number before it is rounded."""
+    ins, model, seen = golden.instruction("armv9", name), rounded_pair_flags(fmt, nan), set()
+    rng = random.Random(fmt)
+    drawn = [draw(ins, rng) for _ in range(1500)]
+    arrays = {one: np.array([row[one] for row in drawn], ins.formats[one].dtype) for one in "abc"}
+    flags = ins.flags(**arrays)
+    for i, row in enumerate(drawn):
+        wanted = model(row["a"], row["b"], row["c"])
+        assert {word for bit, word in enumerate(ins.status) if int(flags[i]) >> bit & 1} == wanted, row
+        if i % 20 == 0:
+            assert ins.trace(**{one: codes[i] for one, codes in arrays.items()}).flags == int(flags[i])
+        seen |= wanted
+    assert seen == set(ins.status)
+
+
+def rare(k: int, rng: random.Random) -> dict[str, list[int] | int]:
+    """One or two products of huge, infinite or NaN operands among zeros."""
+    special = [0x7F80, 0xFF80, 0x7FC0, 0x7F81, 0x0000, 0x8000, 0x3F80, 0x7F7F, 0xFF7F, 0x5F80]
+    places = rng.sample(range(k), 2)
+    a, b = [0] * k, [0] * k
+    for place in places[: rng.randint(1, 2)]:
+        a[place], b[place] = rng.choice(special), rng.choice(special)
+    return {"a": a, "b": b, "c": rng.choice([0, 0x7F800000, 0xFF800000, 0x7FA00000, 0x7F7FFFFF, 0xFF7FFFFF])}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "d", "raised"),
+    [
+        ([], [], 0x7FA00000, 0x7FC00000, {"invalid"}),
+        ([0x7F80, 0x7F80], [0x3F80, 0xBF80], 0, 0x7FC00000, {"invalid"}),
+        ([0x7F80], [0], 0, 0x7FC00000, {"invalid"}),
+        ([0x7FC0, 0x3F80], [0xFF80, 0x7F80], 0, 0x7FC00000, set()),
+        ([0x7F7F, 0x7F7F], [0x7F7F, 0x7F7F], 0, 0x7F800000, {"overflow"}),
+    ],
+)
+def test_flags_by_hand(a: list[int], b: list[int], c: int, d: int, raised: set[str]) -> None:
+    ins = golden.instruction("riscv", "vfwdota.vv.n8")
+    rows = [np.array(row + [0] * (8 - len(row)), np.uint16) for row in (a, b)]
+    assert int(ins.dot(*rows, np.uint32(c))) == d
+    code = int(ins.flags(*rows, np.uint32(c)))
+    assert {name for bit, name in enumerate(ins.status) if code >> bit & 1} == raised
 
 
 # By hand ----------------------------------------------------------------------------------------------------

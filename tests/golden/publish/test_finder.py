@@ -14,7 +14,7 @@ from explorer_page import ExplorerPage
 from long_run import long_after
 
 import golden
-from golden.catalog import words
+from golden.catalog.resolver import resolver
 from golden.publish import finder, sphinx_domain, sphinx_source
 from golden.publish.families import group_of
 
@@ -72,7 +72,12 @@ def test_what_is_meant_by_nothing_finds_nothing(found: dict[str, list[Any]]) -> 
     assert found["b200:nvfp4"] == found["b200 nvfp4"] != []
 
 
-@pytest.mark.parametrize("query", long_after(1, ["rtx5090 nvfp4", "h100 fp8", "mi300x fp8", "b200 mxfp8"]))
+@pytest.mark.parametrize(
+    "query",
+    long_after(
+        4, ["rtx5090 nvfp4", "zen4 int8", "amx", "_mm512_dpbf16_ps", "h100 fp8", "mi300x fp8", "b200 mxfp8"]
+    ),
+)
 def test_it_finds_what_the_command_line_does(
     found: dict[str, list[Any]], browser: Browser, query: str
 ) -> None:
@@ -80,7 +85,7 @@ def test_it_finds_what_the_command_line_does(
     listed = {
         group_of(golden.instruction(name, full)).path.removesuffix(".md") + ".html"
         for name in golden.architectures()
-        for full in words.matches(name, query)
+        for full in resolver().search(name, query)
     }
     asked = json.dumps(query)
     answer = browser.evaluate(

@@ -144,7 +144,7 @@ def test_the_machines_rounding_mode_changes_nothing(header, units, tmp_path):
 
 @pytest.mark.parametrize("arch", published.architectures())
 def test_published_words(arch, tmp_path):
-    """All words that were recorded on RDNA3 and RDNA4, by one header of their instructions."""
+    """All words that others recorded, by one header of their instructions."""
     vectors = list(published.load(arch))
     chosen = {vector.name: golden.instruction(arch, vector.name) for vector in vectors}
     header = of_architecture(arch, list(chosen.values()), tmp_path, "c", "-O0")
@@ -153,7 +153,7 @@ def test_published_words(arch, tmp_path):
         operands = {key: codes[None] if vector.whole else codes for key, codes in vector.operands.items()}
         found = header.matrices(name, operands)[0] if vector.whole else header.dot(name, operands)
         assert np.array_equal(found, vector.d), vector.name
-    assert sum(vector.d.size for vector in vectors) > 100
+    assert sum(vector.d.size for vector in vectors) > 60
 
 
 def recorded(arch, header, names=None):

@@ -31,8 +31,21 @@ WORDS = {
     },
     "tensix_wormhole": {"mvmul.f32.bf16.bf16": 647, "mvmul.bf16.bf16.bf16": 228},
     "tensix_blackhole": {"mvmul.f32.bf16.bf16": 650, "mvmul.bf16.bf16.bf16": 228},
+    "blackwell": {
+        "tcgen05.mma.cta_group::1.kind::tf32": 9,
+        "tcgen05.mma.cta_group::1.kind::f16": 17,
+        "tcgen05.mma.cta_group::1.kind::f8f6f4": 20,
+        "tcgen05.mma.cta_group::1.kind::i8": 8,
+        "tcgen05.mma.cta_group::1.kind::mxf8f6f4": 2,
+        "tcgen05.mma.cta_group::1.kind::mxf4.": 1,
+        "tcgen05.mma.cta_group::1.kind::mxf4nvf4": 6,
+    },
 }
-ORIGIN = {"rdna": ("MIT", "rocm-systems"), "tens": ("Apache-2.0", "tenstorrent/ttsim 1.10.0")}
+ORIGIN = {
+    "blac": ("MIT", "sf-tensor"),
+    "rdna": ("MIT", "rocm-systems"),
+    "tens": ("Apache-2.0", "tenstorrent/ttsim 1.10.0"),
+}
 
 
 @pytest.mark.parametrize("architecture", WORDS)
@@ -235,7 +248,7 @@ def damage(name: str, old: str, new: str, tmp_path: Path, monkeypatch: pytest.Mo
         ("4200 4800 |", "4200 |", "1 codes in a row, expected 2"),
         ("4200 4800 |", "4200 480 |", "code '480', expected 4 hexadecimal digits"),
         ("4200 4800 |", "4200 48g0 |", "no hexadecimal number"),
-        ("| 425c0001", "", "expected four fields: a | b | c | d"),
+        ("| 425c0001", "", "expected 4 fields: a | b | c | d"),
     ],
 )
 def test_a_damaged_file(

@@ -89,9 +89,12 @@ def test_every_one_has_a_kernel():
     assert all(build.supported(ins) for ins in made)
     assert all(kernels.forms(ins) == ("shared", "tensor")[: 1 + (ins.formats["a"].bits >= 8)] for ins in made)
     assert Counter(ins.family for ins in made) == {
-        "tcgen05_f16": 240, "tcgen05_tf32": 80, "tcgen05_f8f6f4": 4000, "tcgen05_i8": 200,
+        "tcgen05_f16": 240, "tcgen05_tf32": 80, "tcgen05_f8f6f4": 4000, "tcgen05_i8": 400,
         "tcgen05_mxf8f6f4": 1200, "tcgen05_mxf4": 192,
     }  # fmt: skip
+    wraps, clamps = (ins for ins in made if ".kind::i8.m64n8k32.s32.s8.u8" in ins.name)
+    descriptor = tensor_memory.instruction_descriptor
+    assert descriptor(wraps) ^ descriptor(clamps) == 1 << 3  # "saturate for integer types"
     with pytest.raises(NoKernelError, match="form is 'tensor', expected shared"):
         tensor_memory.source(golden.instruction("blackwell", SCALED[2]), "tensor")
     with pytest.raises(NoKernelError, match="no kernel for family mma_f16"):

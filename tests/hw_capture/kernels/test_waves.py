@@ -20,8 +20,8 @@ TARGETS = {
     "rdna3": ["gfx1100"],
     "rdna4": ["gfx1200", "gfx1201"],
 }
-WITHOUT = {"cdna4": 2}
-"""Instructions without a kernel: CDNA4's whose layout nobody states."""
+WITHOUT = {"cdna1": 5, "cdna2": 5, "cdna3": 5, "cdna4": 7, "rdna3": 10, "rdna4": 10}
+"""Without a kernel: integer dot products of a lane, and the two of CDNA4 whose layout nobody states."""
 CLAMP = "v_wmma_i32_16x16x16_iu8_w32.s8.u8.clamp"
 
 

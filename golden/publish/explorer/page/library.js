@@ -132,7 +132,7 @@ export class Library {
   }
 }
 
-// As golden/catalog/words.py has it: a word means the architecture, or types, or is part of a name.
+// As golden/catalog/resolver.py has it: a word means the architecture, or types, or is part of a name.
 function fits({ architecture, words, name, machine, formats }, word) {
   const plain = plainWord(word);
   if (architecture.words.includes(plain) || words.includes(plain)) return true;

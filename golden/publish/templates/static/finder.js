@@ -6,37 +6,71 @@
   const root = here.replace(/_static\/finder\.js.*$/, "");
   const SHOWN = 12;
 
-  /* Names and words without regard to case and to how they are spelt, as golden/catalog/words.py has them. */
+  /* Names and words without regard to case and to how they are spelt, as golden/catalog/resolver.py has them. */
   const plainWord = (word) => word.toLowerCase().replace(/[\s_-]/g, "");
   const plainName = (name) =>
     name.toLowerCase().replace(/(m\d+n)\d+(k\d+)/g, "$1*$2").replace(/(?<=\d)x(?=\d)/g, "");
 
   function prepared(index) {
-    const cards = new Map();
-    for (const [name, words] of Object.entries(index.architectures)) for (const word of words) cards.set(word, name);
-    const pages = index.pages.map(([path, title, arch, types, names], order) => ({
-      path, title, arch, order, types: new Map(Object.entries(types)), names: names.map(plainName), label: names[0],
+    const cards = new Map(Object.entries(index.chips)), types = new Set(index.types), brands = new Set(index.brands);
+    const keyOf = (name) => key(plainName(name), types);
+    const pages = index.pages.map(([path, title, arch, types, names, family], order) => ({
+      path, title, arch, order, family, types: new Map(Object.entries(types)), names: names.map(plainName), label: names[0],
+      keys: new Set(names.map(keyOf)),
     }));
-    return { cards, pages, formats: new Map(Object.entries(index.formats)), others: index.others };
+    const writings = index.writings.map(([pattern, name]) => [new RegExp(`^(?:${pattern})$`, "i"), name]);
+    const card = (word) => cards.get(plainWord(word)) ?? cards.get(plainWord(unbranded(word, brands)));
+    return { card, pages, keyOf, writings, formats: new Map(Object.entries(index.formats)), others: index.others };
+  }
+
+  /* What a name says: only the order of types and layouts counts. */
+  function key(name, types) {
+    const [head, ...rest] = name.split(".");
+    const ordered = (word) => types.has(word) || word === "row" || word === "col";
+    return [head, ...rest.filter(ordered), "", ...rest.filter((word) => !ordered(word)).sort()].join(".");
+  }
+
+  /* GeForce RTX 4090 is 4090. */
+  function unbranded(word, brands) {
+    const parts = word.trim().split(/[\s_-]+/);
+    while (parts.length > 1 && brands.has(parts[0].toLowerCase()) && parts.slice(1).some((part) => /\d/.test(part))) parts.shift();
+    return parts.join(" ");
+  }
+
+  /* What compilers and libraries mean by a word: a test of plain names, null for a word that is none of theirs. */
+  function written(word, { writings, keyOf }) {
+    const meant = writings.flatMap(([pattern, name]) => {
+      if (!pattern.test(word)) return [];
+      const said = word.replace(pattern, name).toLowerCase();
+      return [name.includes(".") ? said.replace(/\.\./g, ".").replace(/\.$/, "") : said.replace(/\./g, "_")];
+    });
+    if (!meant.length) return null;
+    const tests = meant.map((name) => {
+      if (!name.includes("*")) return (page) => page.keys.has(keyOf(name));
+      const text = name.split("*").map((part) => plainName(part).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*");
+      return (page) => page.names.some((one) => new RegExp(`^${text}$`).test(one));
+    });
+    return (page) => tests.some((test) => test(page));
   }
 
   /* The words of a query; "rtx 5090" is one where all of it means a card, b200:nvfp4 are two. */
-  function split(query, cards) {
-    if (cards.has(plainWord(query))) return [query];
+  function split(query, card) {
+    if (card(query)) return [query];
     return query.trim().split(/\s+/).flatMap((word) => {
       const colon = word.search(/(?<!:):(?!:)/);
       const head = word.slice(0, Math.max(colon, 0));
-      return colon > 0 && cards.has(plainWord(head)) ? [head, word.slice(colon + 1)].filter(Boolean) : [word];
+      return colon > 0 && card(head) ? [head, word.slice(colon + 1)].filter(Boolean) : [word];
     });
   }
 
   /* How well a page of instructions fits: 0 where some word does not. */
-  function fit(page, words, cards) {
+  function fit(page, words) {
     let score = 0;
-    for (const word of words) {
-      const plain = plainWord(word), part = plainName(word);
-      if (cards.get(plain) === page.arch) score += 50;
-      else if (page.names.includes(part)) score += 100;
+    for (const { chip, plain, part, key, written } of words) {
+      if (chip?.[0].includes(page.arch)) {
+        if (chip[1] && !chip[1].includes(page.family)) return 0;
+        score += 50;
+      } else if (page.names.includes(part) || page.keys.has(key) || written?.(page)) score += 100;
       else if (page.types.has(plain)) score += 30 + 20 * page.types.get(plain);
       else if (page.names.some((name) => name.split(/[.:_]+/).includes(part))) score += 30;
       else if (page.names.some((name) => name.startsWith(part))) score += 40;
@@ -62,20 +96,23 @@
   }
 
   function search(index, query) {
-    const { cards, pages, formats, others } = index;
+    const { card, pages, formats, others } = index;
     const found = [], plain = plainWord(query);
     if (!plain) return found;
-    const card = cards.get(plain);
-    if (card !== undefined) found.push([1000, -2, `architectures/${card}.html`, card, "architecture"]);
+    for (const [place, name] of (card(query)?.[0] ?? []).entries()) {
+      found.push([1000 - place, -2, `architectures/${name}.html`, name, "architecture"]);
+    }
     const format = formats.get(plain);
     if (format !== undefined) found.push([900, -1, `formats/${format}.html`, format, "number format"]);
-    const words = split(query, cards);
+    const words = split(query, card).map((word) => ({
+      chip: card(word), plain: plainWord(word), part: plainName(word), key: index.keyOf(word), written: written(word, index),
+    }));
     for (const page of pages) {
-      const score = fit(page, words, cards);
+      const score = fit(page, words);
       if (score) found.push([score, page.order, page.path, page.title, page.arch]);
     }
     const types = new Set(pages.flatMap((page) => [...page.types.keys()]));
-    const named = (word) => cards.has(plainWord(word)) || types.has(plainWord(word));
+    const named = (word) => card(word) !== undefined || types.has(plainWord(word));
     others.forEach(([path, title, phrase, where], order) => {
       const score = titled(path, phrase, query, named);
       if (score) found.push([score, order, path, title, where ?? ""]);

@@ -1,0 +1,196 @@
+"""The command `mmagold layout`: where an element of an operand lies, in registers or in shared memory."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from golden.cli import completion
+
+if TYPE_CHECKING:
+    from golden.model.instruction import Instruction
+    from golden.registers.layouts import Layout
+    from golden.registers.memory import SharedTile
+
+_OPERANDS = ("a", "b", "c", "d")
+_PICTURED = 16
+"""Rows and columns of a picture: those of a warp's operands."""
+
+
+def layout(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="architecture:instruction.", autocompletion=completion.instruction
+        ),
+    ],
+    operand: Annotated[
+        str, typer.Option("--operand", help="a, b, c or d.", autocompletion=lambda: list(_OPERANDS))
+    ] = "a",
+    row: Annotated[int | None, typer.Option("--row", min=0, help="Row of the operand's matrix.")] = None,
+    column: Annotated[int | None, typer.Option("--column", min=0, help="Column of it.")] = None,
+    lane: Annotated[int | None, typer.Option("--lane", min=0, help="Back from a lane ...")] = None,
+    register: Annotated[int | None, typer.Option("--register", min=0, help="... and its register.")] = None,
+    swizzle: Annotated[
+        int | None,
+        typer.Option("--swizzle", help="In shared memory, swizzled by 32, 64 or 128 bytes; 0: not."),
+    ] = None,
+    by_column: Annotated[
+        bool, typer.Option("--mn-major", help="In shared memory M (N) is contiguous, not K.")
+    ] = False,
+    address: Annotated[
+        int | None, typer.Option("--address", min=0, help="Back from a byte of shared memory.")
+    ] = None,
+    arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Says where an element lies in registers or shared memory, and back; without a place it draws all."""
+    from golden.catalog.lookup import resolve
+    from golden.errors import OperandError, nearest
+
+    ins = resolve(name, arch)
+    if operand not in _OPERANDS:
+        raise OperandError(
+            f"operand is '{operand}', expected {', '.join(_OPERANDS)}{nearest(operand, _OPERANDS)}"
+        )
+    if (row is None) != (column is None) or (lane is None) != (register is None):
+        raise OperandError("expected --row and --column together, and --lane and --register together")
+    if swizzle is not None or by_column or address is not None:
+        places = _shared(ins, operand, swizzle or 0, by_column, row, column, address)
+    else:
+        places = _registers(ins, operand, row, column, lane, register)
+    if as_json:
+        typer.echo(json.dumps(places, indent=2))
+    elif isinstance(places, str):
+        typer.echo(places)
+    else:
+        for one in places:
+            typer.echo(_said(operand, one))
+
+
+def _said(operand: str, place: dict[str, int]) -> str:
+    """One place as a sentence."""
+    element = f"{operand}[{place['row']}][{place['column']}]"
+    if "address" in place:
+        return f"{element} is at byte {place['address']}, element {place['element']}"
+    block = f" of block {place['block']}" if "block" in place else ""
+    bits = f"bits {place['last_bit']}:{place['first_bit']}"
+    return f"{element}{block} is in lane {place['lane']}, register {place['register']}, {bits}"
+
+
+# Registers --------------------------------------------------------------------------------------------------
+
+
+def _registers(
+    ins: Instruction,
+    operand: str,
+    row: int | None,
+    column: int | None,
+    lane: int | None,
+    register: int | None,
+) -> list[dict[str, int]] | str:
+    from golden.errors import OperandError
+
+    found: Layout | None = None if ins.fragments is None else getattr(ins.fragments, operand)
+    if found is None:
+        where = " or ".join(ins.traits.places_of(operand))
+        hint = "; --swizzle 0, 32, 64 or 128 shows shared memory" if "shared" in where else ""
+        raise OperandError(f"{ins.name}: no register layout of {operand} is known, it is in {where}{hint}")
+    places = found.coordinates()
+    if row is not None:
+        chosen = places["active"] & (places["row"] == row) & (places["col"] == column)
+        limits = f"row {row}, column {column}, expected less than {found.rows} and {found.cols}"
+    elif lane is not None:
+        chosen = np.zeros_like(places["active"])
+        if lane < found.lanes and register is not None and register < found.registers:
+            chosen[lane, register] = places["active"][lane, register]
+        limits = f"lane {lane}, register {register}, expected less than {found.lanes} and {found.registers}"
+    else:
+        return _picture(found, places)
+    if not chosen.any():
+        raise OperandError(f"{ins.name}: {operand} has no element at {limits}")
+    return [_place(found, places, tuple(map(int, at))) for at in np.argwhere(chosen)]
+
+
+def _place(found: Layout, places: dict[str, Any], at: tuple[int, ...]) -> dict[str, int]:
+    lane, register, slot = at
+    first = slot * found.container_bits + found.element_shift
+    block = {"block": int(places["block"][at])} if found.blocks > 1 else {}
+    return {
+        "row": int(places["row"][at]),
+        "column": int(places["col"][at]),
+        **block,
+        "lane": lane,
+        "register": register,
+        "first_bit": first,
+        "last_bit": first + found.element_bits - 1,
+    }
+
+
+def _picture(found: Layout, places: dict[str, Any]) -> str:
+    """Lane and register of each element, lane.register, of the first rows, columns and block."""
+    rows, columns = min(found.rows, _PICTURED), min(found.cols, _PICTURED)
+    cells = [["" for _ in range(columns)] for _ in range(rows)]
+    for at in np.argwhere(places["active"] & (places["block"] == 0)):
+        row, column = int(places["row"][tuple(at)]), int(places["col"][tuple(at)])
+        if row < rows and column < columns and not cells[row][column]:
+            cells[row][column] = f"{at[0]}.{at[1]}"
+    whole = f"{found.rows} x {found.cols}"
+    shown = "" if (rows, columns) == (found.rows, found.cols) else f", the first {rows} x {columns}"
+    return _grid(f"{found.name}: lane.register of {whole}{shown}", cells)
+
+
+def _grid(title: str, cells: list[list[str]]) -> str:
+    width = max(len(cell) for row in cells for cell in row)
+    heads = [f"{column:>{width}}" for column in range(len(cells[0]))]
+    lines = [f"{row:>4}  {' '.join(f'{cell:>{width}}' for cell in line)}" for row, line in enumerate(cells)]
+    return "\n".join([title, f"      {' '.join(heads)}", *lines])
+
+
+# Shared memory ----------------------------------------------------------------------------------------------
+
+
+def _shared(
+    ins: Instruction,
+    operand: str,
+    swizzle: int,
+    by_column: bool,
+    row: int | None,
+    column: int | None,
+    address: int | None,
+) -> list[dict[str, int]] | str:
+    from golden.errors import OperandError
+    from golden.registers.memory import SharedTile
+
+    if "shared" not in ins.traits.places_of(operand):
+        where = " or ".join(ins.traits.places_of(operand))
+        raise OperandError(f"{ins.name}: {operand} is in {where}, not in shared memory")
+    stored_k = ins.k // 2 if ins.sparse and operand == "a" else ins.k
+    bits = max(ins.formats[operand].bits, 8)
+    tile = SharedTile(ins.m if operand == "a" else ins.n, stored_k, bits, swizzle, by_column)
+    turned = operand == "b"  # its matrix is (k, n), the tile's rows are those of n
+    if row is not None and column is not None:
+        place = (column, row) if turned else (row, column)
+        byte = tile.address(*place)
+        return [{"row": row, "column": column, "address": byte, "element": byte * 8 // bits}]
+    if address is not None:
+        found = tile.at(address)
+        if found is None:
+            raise OperandError(f"{ins.name}: no element of {operand} lies at byte {address}")
+        first, second = found[::-1] if turned else found
+        return [{"row": first, "column": second, "address": address, "element": address * 8 // bits}]
+    return _chunks(tile, operand)
+
+
+def _chunks(tile: SharedTile, operand: str) -> str:
+    """The chunk of 16 bytes in which each element lies, of the first rows and columns of the tile."""
+    from golden.registers.memory import CHUNK
+
+    rows, columns = min(tile.rows, _PICTURED), min(tile.cols, 2 * _PICTURED)
+    cells = [[str(tile.address(row, column) // CHUNK) for column in range(columns)] for row in range(rows)]
+    axes = "n, columns k" if operand == "b" else "m, columns k"
+    swizzle = f"swizzle of {tile.swizzle} bytes" if tile.swizzle else "no swizzle"
+    return _grid(f"{operand} in shared memory, {swizzle}: chunks of {CHUNK} bytes by rows {axes}", cells)
