@@ -259,11 +259,11 @@ def prove(
     """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong. Exit
     status: 0 proved, 1 refuted, 2 open or could not be run."""
     from golden.explain.terminal import HouseConsole
+    from golden.proof.sweep import PROVED, REFUTED
     from rtl_tb.check.options import Options
     from rtl_tb.check.report import Story
     from rtl_tb.prove.proof import prove as run_proof
     from rtl_tb.prove.report import print_proof
-    from rtl_tb.prove.sweep import PROVED, REFUTED
 
     console = HouseConsole()
     story = Story(console)

@@ -24,8 +24,8 @@ from golden.identify.minimising import cost, minimise
 from golden.instruction import Instruction
 from golden.notebook import Shown
 from golden.number.formats import Format, to_float
-from golden.program.signature import Bits, Operands, Signature
-from golden.unit import Unit, answers_of, signature_of
+from golden.program.signature import Bits, Operands
+from golden.unit import Unit, answers_of, check_comparable, pad, signature_of
 
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
 """Kinds of difference, the clearest first: two unequal finite numbers; a number, infinity or NaN
@@ -203,7 +203,7 @@ def compare(
         OperandError: the two do not take the same operands, or the budget is not positive.
     """
     x, y = _with_c(x), _with_c(y)
-    _check_comparable(signature_of(x), signature_of(y))
+    check_comparable(signature_of(x), signature_of(y))
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
     search = _Differences(x, y)
@@ -222,45 +222,6 @@ def compare(
 def _with_c(unit: X) -> X:
     """An instruction with c as an operand, also where it keeps its accumulator."""
     return cast(X, unit.stateless) if isinstance(unit, Instruction) else unit
-
-
-def _check_comparable(x: Signature, y: Signature) -> None:
-    for unit in (x, y):
-        if unit.state:
-            raise OperandError(f"cannot compare: {unit.name} takes no c, it keeps its accumulator")
-    for operand in ("a", "b", "c", "scale_a", "scale_b"):
-        fx, fy = x.formats.get(operand), y.formats.get(operand)
-        if fx != fy:
-            names = [fmt.name if fmt else "none" for fmt in (fx, fy)]
-            raise OperandError(
-                f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}"
-            )
-    if x.modes is not None and x.modes == y.modes:
-        for code, _ in x.modes.codes():
-            _check_comparable(x.of_mode(code), y.of_mode(code))
-        return
-    if x.modes != y.modes:
-        raise OperandError(
-            f"cannot compare: {x.name} and {y.name} have different modes; compare one mode of each "
-            "(`mode_units`)"
-        )
-    if x.pattern != y.pattern:
-        raise OperandError(f"cannot compare: {x.name} and {y.name} have different sparsity")
-    if x.scale_block != y.scale_block:
-        raise OperandError(f"cannot compare: scale blocks are {x.scale_block} and {y.scale_block}")
-
-
-def pad(operands: Operands, unit: Unit | Signature) -> Operands:
-    """Appends zeros (scales: ones, metadata: a legal nibble) to operands (..., k) until they fit a longer
-    unit."""
-    takes = signature_of(unit)
-    shapes = takes.operand_shapes(matrices=False)
-    padded = {}
-    for name, codes in operands.items():
-        missing = shapes[name][0] - codes.shape[-1] if shapes[name] else 0
-        tail = np.full((*codes.shape[:-1], missing), takes.at_rest(name), codes.dtype) if missing else None
-        padded[name] = codes if tail is None else np.concatenate([codes, tail], axis=-1)
-    return padded
 
 
 class _Differences:

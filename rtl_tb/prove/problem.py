@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
-
 from golden.circuit.specification import circuit_of
-from golden.circuit.words import Word, Words, evaluate, order
+from golden.circuit.words import Word, Words
 from golden.number.formats import Format
-from golden.vectors.vectorset import default_set
+from golden.proof.problem import VECTORS, Problem, allowed, columns
 from rtl_tb.dut.description import Dut
 from rtl_tb.prove.netlist import Transaction, Unreadable, transaction
-from rtl_tb.prove.solver import again
-
-VECTORS = 600
-"""Vectors of the first signatures: words that are the same in all of them are taken to be equal until a proof
-or operands say otherwise."""
-TRIGGER_BITS = 48
-"""Operand bits of which a planted fault depends: no vector of a simulation finds one pattern of so many."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """Two words of one table that are to be equal.
-
-    Attributes:
-        points, facts: of the specification, see golden/circuit/specification.py.
-        spec, unit: the result words, with what the comparison of dut.yaml holds for equal made the same.
-        assumed: bits that are taken to be 1, with their names.
-        vectors: numbers of each operand by name.
-        elements: bits of an element of each operand by name.
-        transaction: how the unit was read.
-    """
-
-    words: Words
-    points: Mapping[str, Word]
-    facts: Sequence[tuple[str, Word]]
-    spec: Word
-    unit: Word
-    assumed: Sequence[tuple[str, Word]]
-    vectors: Mapping[str, Sequence[int]]
-    elements: Mapping[str, int]
-    transaction: Transaction
-
-
-def problem_of(dut: Dut) -> Problem:
-    """Reads a unit and builds the circuit of its specification.
+def problem_of(dut: Dut) -> tuple[Problem, Transaction]:
+    """Reads a unit and builds the circuit of its specification; also how the unit was read.
 
     Raises:
         Unreadable: the unit is none of which this can be said. CircuitError: its specification has no
@@ -83,38 +46,17 @@ def problem_of(dut: Dut) -> Problem:
             came = _compared(words, fmt, came, dut.compare.nan == "any", dut.compare.zero == "any")
             expected = _compared(words, fmt, expected, dut.compare.nan != "exact", dut.compare.zero == "any")
         results.append((came, expected))
-    columns = _columns(dut, VECTORS)
-    kept = _allowed(words, [bit for _, bit in assumed], columns)
-    return Problem(
+    problem = Problem(
         words,
         circuit.points,
         circuit.facts,
         words.concat(*(expected for _, expected in results)),
         words.concat(*(came for came, _ in results)),
         assumed,
-        {name: [column[at] for at in kept] for name, column in columns.items()},
+        allowed(words, assumed, columns(unit, VECTORS)),
         {field.name: field.bits for field in fields},
-        read,
     )
-
-
-def _columns(dut: Dut, count: int) -> dict[str, list[int]]:
-    """Operands of structured vectors, by name."""
-    packed = dut.layout.pack_operands(default_set(dut.instruction, count, 1, dut.level).operands)
-    whole = [int.from_bytes(row.tobytes(), "little") for row in packed]
-    return {
-        field.name: [word >> field.lsb & ((1 << field.width) - 1) for word in whole]
-        for field in dut.layout.operand_fields
-    }
-
-
-def _allowed(words: Words, assumed: Sequence[Word], columns: Mapping[str, Sequence[int]]) -> list[int]:
-    """The places of vectors for which all that is assumed holds."""
-    count = len(next(iter(columns.values())))
-    if not assumed:
-        return [*range(count)]
-    whole = words.all_of(assumed)
-    return [int(at) for at in np.flatnonzero(evaluate([whole], columns)[whole])]
+    return problem, read
 
 
 # Comparison -------------------------------------------------------------------------------------------------
@@ -155,49 +97,3 @@ def _is(words: Words, fmt: Format, code: Word, kind: str) -> Word:
             return words.both(nothing, words.invert(nan)) if fmt.has_zero else never
     small = words.less(fields, words.constant(1 << fmt.fraction_bits, fields.width))
     return words.both(small, words.nonzero(fields)) if fmt.has_zero else never
-
-
-# Planted faults ---------------------------------------------------------------------------------------------
-
-
-def planted(problem: Problem, seed: int) -> tuple[Problem, str] | None:
-    """The problem of a unit with a fault, and what it is: one bit of a word is wrong for one pattern of
-    TRIGGER_BITS operand bits, which no vector of the problem has, and for some operands with it the result is
-    wrong. None: no such fault was found."""
-    rng = random.Random(seed)
-    words = problem.words
-    variables = [word for word in order([problem.unit]) if word.op == "var" and word.value in problem.vectors]
-    inner = [word for word in order([problem.unit]) if word.op not in ("var", "const") and word.width > 1]
-    share = -(-TRIGGER_BITS // max(len(variables), 1))
-    for _ in range(100):
-        at = rng.randrange(len(next(iter(problem.vectors.values()))))
-        chosen = rng.choice(inner)
-        place = rng.randrange(chosen.width)
-        case = {name: [column[at]] for name, column in problem.vectors.items()}
-        pieces = [(word, min(share, word.width)) for word in variables]
-        trigger = words.all_of(
-            words.equal(words.extract(word, 0, width), words.constant(case[str(word.value)][0], width))
-            for word, width in pieces
-        )
-        made: dict[Word, Word] = {}
-        for word in order([problem.unit]):
-            made[word] = again(words, word, [made[arg] for arg in word.args])
-            if word is chosen:
-                wrong = words.differ(made[word], words.constant(1 << place, word.width))
-                made[word] = words.choose(trigger, wrong, made[word])
-        unit = made[problem.unit]
-        rest = {name: [0] for name in _names([unit, problem.spec]) - set(case)}
-        values = evaluate([unit, problem.spec], case | rest)
-        if values[unit][0] == values[problem.spec][0]:
-            continue  # it does not show
-        lines = evaluate([trigger], problem.vectors)[trigger]
-        kept = [at for at, hit in enumerate(lines) if not hit]
-        vectors = {name: [column[at] for at in kept] for name, column in problem.vectors.items()}
-        bits = sum(width for _, width in pieces)
-        what = f"bit {place} of {chosen.op} of {chosen.width} bits turned at one of 2^{bits} patterns"
-        return replace(problem, unit=unit, vectors=vectors), what
-    return None
-
-
-def _names(roots: Sequence[Word]) -> set[str]:
-    return {str(word.value) for word in order(roots) if word.op == "var"}

@@ -15,12 +15,13 @@ from reference_units import load
 from typer.testing import CliRunner
 
 from golden.cli.app import app
+from golden.proof import checker, verdict
+from golden.proof.problem import planted
+from golden.proof.sweep import OPEN, PROVED, REFUTED, Sweep
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
-from rtl_tb.prove import checker, proof
-from rtl_tb.prove.problem import planted, problem_of
+from rtl_tb.prove.problem import problem_of
 from rtl_tb.prove.proof import prove_dut
-from rtl_tb.prove.sweep import OPEN, PROVED, REFUTED, Sweep
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("pyosys")
@@ -58,14 +59,14 @@ def options(folder: Path) -> Options:
 def test_units_of_two_structures_are_proved(body: str, tmp_path: Path) -> None:
     found = prove_dut(unit(body + REGISTERED, tmp_path), 60)
     assert found.verdict == PROVED and not found.open
-    assert sum(found.lemmas.values()) > 0 and len(found.faults) == proof.FAULTS
+    assert sum(found.outcome.lemmas.values()) > 0 and len(found.outcome.faults) == verdict.FAULTS
 
 
 @pytest.mark.parametrize("dut", [load("fda_volta_f16"), load_dut(OTHER)], ids=["reference", "other"])
 def test_a_fused_dot_add_is_proved(dut: Dut) -> None:
     found = prove_dut(dut, 120)
     assert found.verdict == PROVED, found.open
-    assert "values alone" not in found.lemmas
+    assert "values alone" not in found.outcome.lemmas
 
 
 RARE = {
@@ -85,11 +86,11 @@ def test_a_rare_fault_is_refuted_by_operands_that_the_simulator_gets_wrong(name:
 
 
 def test_a_fault_in_a_fused_dot_add_is_refuted(tmp_path: Path) -> None:
-    problem = problem_of(load("fda_volta_f16"))
+    problem, _ = problem_of(load("fda_volta_f16"))
     for seed in range(3):
         fault = planted(problem, seed)
         assert fault is not None
-        assert proof._searched(Sweep(fault[0], time.monotonic() + 60))[0] == REFUTED, fault[1]
+        assert verdict.searched(Sweep(fault[0], time.monotonic() + 60))[0] == REFUTED, fault[1]
 
 
 def test_what_is_not_settled_in_time_is_open_and_says_what_is_left() -> None:
@@ -109,7 +110,7 @@ def test_a_proof_that_is_not_accepted_is_open(tmp_path: Path, monkeypatch: pytes
 def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proof, "planted", lambda problem, _seed: (problem, "nothing at all"))
+    monkeypatch.setattr(verdict, "planted", lambda problem, _seed: (problem, "nothing at all"))
     found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60)
     assert found.verdict == OPEN and "planted" in found.open[0]
 

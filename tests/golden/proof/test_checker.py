@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from golden.circuit.words import Word, Words
-from rtl_tb.prove import checker
-from rtl_tb.prove.checker import NotAProof, check
-from rtl_tb.prove.lemmas import LINEAR, SOLVER, Certificate, Lemma
+from golden.proof import checker
+from golden.proof.checker import NotAProof, check
+from golden.proof.lemmas import LINEAR, SOLVER, Certificate, Lemma
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("z3")
