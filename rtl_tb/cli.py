@@ -259,7 +259,6 @@ def prove(
     """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong. Exit
     status: 0 proved, 1 refuted, 2 open or could not be run."""
     from golden.explain.terminal import HouseConsole
-    from golden.proof.sweep import PROVED, REFUTED
     from rtl_tb.check.options import Options
     from rtl_tb.check.report import Story
     from rtl_tb.prove.proof import prove as run_proof
@@ -283,8 +282,8 @@ def prove(
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
         print_proof(found, console)
-    if found.verdict != PROVED:
-        raise typer.Exit(1 if found.verdict == REFUTED else 2)
+    if found.outcome.status:
+        raise typer.Exit(found.outcome.status)
 
 
 _FIELDS = {"sim": "simulator", "kinds": "weights", "timeout": "timeout_cycles"}

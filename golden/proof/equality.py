@@ -11,7 +11,7 @@ netlist of a designer's unit is. What refutes is computed by the four models, tw
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,7 @@ def prove(
     check_provable(x, y)
     problem = problem_of(x, y)
     outcome = settled(problem, seconds, tell)
-    claim = _claim(x, y, problem)
+    claim = claim_of(x, y, [name for name, _ in problem.assumed])
     if outcome.values is None:
         return Equality(x, y, outcome, claim)
     operands = _replayed(x, y, problem, outcome.values)
@@ -157,18 +157,17 @@ def _padded(unit: Instruction, words: Words, operands: Mapping[str, Word]) -> di
     return made
 
 
-def _claim(x: Instruction, y: Instruction, problem: Problem) -> tuple[str, ...]:
+def claim_of(x: Instruction, y: Instruction, assumed: Sequence[str] = ()) -> tuple[str, ...]:
     """What is said, and what is assumed."""
     said = [f"{name_of(y)} gives the bits of {name_of(x)}, NaN words included, for all operands"]
     if x.k != y.k:
         short, long = sorted((x, y), key=lambda one: one.k)
         said.append(f"K = {short.k}: {name_of(long)} (K = {long.k}) has zeros in the other products")
-    if problem.assumed:
-        said.append("assumed: " + "; ".join(name for name, _ in problem.assumed))
+    if assumed:
+        said.append("assumed: " + "; ".join(assumed))
     missing = [name for name in dict.fromkeys((*x.status, *y.status)) if name not in _flags(x, y)]
     if missing:
         said.append(f"left out, as one of them lacks it: flags {', '.join(missing)}")
-    said.append("of the circuits of both specifications")
     return tuple(said)
 
 

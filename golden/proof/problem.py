@@ -74,7 +74,7 @@ def allowed(
     words: Words, assumed: Sequence[tuple[str, Word]], columns: Mapping[str, Sequence[int]]
 ) -> dict[str, list[int]]:
     """The vectors for which all that is assumed holds."""
-    kept = range(len(next(iter(columns.values()))))
+    kept = list(range(len(next(iter(columns.values())))))
     if assumed:
         whole = words.all_of(bit for _, bit in assumed)
         kept = np.flatnonzero(evaluate([whole], columns)[whole]).tolist()

@@ -48,6 +48,11 @@ class Outcome:
     values: Mapping[str, int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def status(self) -> int:
+        """The exit status of a command that was asked for a proof."""
+        return {PROVED: 0, REFUTED: 1}.get(self.verdict, 2)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for machines; without the values, which whoever asked replays."""
         return {
