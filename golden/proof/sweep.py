@@ -95,6 +95,7 @@ class Sweep:
             self.prover.until = until
         self.roots = [self.spec, self.unit, *self.points.values(), *self.assumed]
         self.own = order([self.spec, *self.points.values()])
+        self.mine = frozenset(self.own)
         self.factors = {core(arg) for word in self.own if word.op == "mul" for arg in word.args}
         self.widths = {str(word.value): word.width for word in order(self.roots) if word.op == "var"}
         self.rng = random.Random(1)
@@ -226,7 +227,8 @@ class Sweep:
         if new in self._settled:
             return self._settled[new]
         candidates = self._candidates(word, self.values[word])
-        if any(each.word is new for each in candidates):
+        named = any(each.base in self.names for each in candidates)
+        if any(each.word is new for each in candidates) or (new in self.mine and not named):
             return None  # by structure
         for each in candidates:
             if (place := self.prover.linear(new, each.word)) is not None:

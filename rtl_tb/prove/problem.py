@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from golden.circuit.specification import circuit_of
-from golden.circuit.words import Word, Words
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from golden.circuit.specification import Circuit, circuit_of
+from golden.circuit.words import Word, Words, order
 from golden.number.formats import Format
 from golden.proof.problem import VECTORS, Problem, allowed, columns
 from rtl_tb.dut.description import Dut
@@ -17,56 +20,95 @@ def problem_of(dut: Dut) -> tuple[Problem, Transaction]:
         Unreadable: the unit is none of which this can be said. CircuitError: its specification has no
             circuit. As `transaction`.
     """
+    if dut.exclude is not None and dut.exclude.answer != "anything":
+        raise Unreadable(f"{dut.name}: exclude has an answer other than anything, of which nothing is proved")
+    words = Words()
+    inputs, circuit, assumed = _specified(dut, words)
+    read = transaction(dut, words, words.concat(*inputs.values()))
+    nan = dut.compare.nan != "exact"
+    names = [field.name for field in dut.layout.result_fields]
+    spec = [_compared(words, dut, name, circuit.outputs[name], nan) for name in names]
+    unit = words.concat(*_answers(dut, words, read.result))
+    made = _problem(dut, words, circuit.points, words.concat(*spec), unit, assumed)
+    return replace(made, facts=circuit.facts), read
+
+
+def problem_of_pair(dut: Dut, other: Dut) -> Problem:
+    """Reads a unit and another one of the same description: the registers of the first are what the second is
+    held against.
+
+    Raises:
+        Unreadable: one of them is none of which this can be said, or their latencies differ. CircuitError:
+            the specification has no circuit. As `transaction`.
+    """
+    words = Words()
+    inputs, _, assumed = _specified(dut, words)
+    operands = words.concat(*inputs.values())
+    one, two = transaction(dut, words, operands), transaction(other, words, operands, "'")
+    if (one.latency, one.waited) != (two.latency, two.waited):
+        raise Unreadable(f"results after {one.latency} and after {two.latency} cycles")
+    spec, unit = (words.concat(*_answers(dut, words, each.result)) for each in (one, two))
+    points = dict(one.registers)
+    for op, name in (("mul", "product"), ("add", "sum")):
+        some = [word for word in order([spec]) if word.op == op]
+        points |= {f"{name}[{at}]": word for at, word in enumerate(some)}
+    points = dict(sorted(points.items(), key=lambda item: item[1].number))
+    return _problem(dut, words, points, spec, unit, assumed)
+
+
+def _specified(dut: Dut, words: Words) -> tuple[dict[str, Word], Circuit, list[tuple[str, Word]]]:
+    """The operands of a unit, the circuit of its specification, and what is assumed."""
     unit = dut.instruction
     if unit.state:
         raise Unreadable(f"{dut.name} keeps its accumulator; a proof is of one transaction after a reset")
     if dut.level != "dot":
         raise Unreadable(f"{dut.name} takes whole tiles (level: tile); a proof is of one dot product")
-    if dut.exclude is not None and dut.exclude.answer != "anything":
-        raise Unreadable(f"{dut.name}: exclude has an answer other than anything, of which nothing is proved")
-    words = Words()
-    fields = dut.layout.operand_fields
-    inputs = {field.name: words.variable(field.name, field.width) for field in fields}
+    inputs = {field.name: words.variable(field.name, field.width) for field in dut.layout.operand_fields}
     circuit = circuit_of(unit, words, inputs)
-    read = transaction(dut, words, words.concat(*inputs.values()))
     assumed = list(circuit.assumed)
-    if dut.exclude is not None:
-        for name, classes in dut.exclude.classes.items():
-            fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
-            whole = circuit.outputs["d"] if name == "d" else inputs[name]
-            pieces = [words.extract(whole, low, fmt.bits) for low in range(0, whole.width, fmt.bits)]
-            found = words.any_of(_is(words, fmt, piece, each) for piece in pieces for each in classes)
-            assumed.append((f"no {' or '.join(classes)} {name}", words.invert(found)))
-    results, at = [], read.result.width
+    for name, classes in dut.exclude.classes.items() if dut.exclude is not None else ():
+        fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
+        whole = circuit.outputs["d"] if name == "d" else inputs[name]
+        pieces = [words.extract(whole, low, fmt.bits) for low in range(0, whole.width, fmt.bits)]
+        found = words.any_of(_is(words, fmt, piece, each) for piece in pieces for each in classes)
+        assumed.append((f"no {' or '.join(classes)} {name}", words.invert(found)))
+    return inputs, circuit, assumed
+
+
+def _answers(dut: Dut, words: Words, result: Word) -> list[Word]:
+    """The fields of a result word, with what the comparison holds for equal made the same."""
+    found, at = [], result.width
     for field in dut.layout.result_fields:
         at -= field.width
-        came, expected = words.extract(read.result, at, field.width), circuit.outputs[field.name]
-        if field.name == "d":
-            fmt = unit.formats["d"]
-            came = _compared(words, fmt, came, dut.compare.nan == "any", dut.compare.zero == "any")
-            expected = _compared(words, fmt, expected, dut.compare.nan != "exact", dut.compare.zero == "any")
-        results.append((came, expected))
-    problem = Problem(
-        words,
-        circuit.points,
-        circuit.facts,
-        words.concat(*(expected for _, expected in results)),
-        words.concat(*(came for came, _ in results)),
-        assumed,
-        allowed(words, assumed, columns(unit, VECTORS)),
-        {field.name: field.bits for field in fields},
-    )
-    return problem, read
+        came = words.extract(result, at, field.width)
+        found.append(_compared(words, dut, field.name, came, dut.compare.nan == "any"))
+    return found
+
+
+def _problem(
+    dut: Dut,
+    words: Words,
+    points: Mapping[str, Word],
+    spec: Word,
+    unit: Word,
+    assumed: Sequence[tuple[str, Word]],
+) -> Problem:
+    vectors = allowed(words, assumed, columns(dut.instruction, VECTORS))
+    elements = {field.name: field.bits for field in dut.layout.operand_fields}
+    return Problem(words, points, [], spec, unit, assumed, vectors, elements)
 
 
 # Comparison -------------------------------------------------------------------------------------------------
 
 
-def _compared(words: Words, fmt: Format, code: Word, nan: bool, zero: bool) -> Word:
-    """A code with every NaN, or every zero, made the same one."""
-    if fmt.is_float and zero:
+def _compared(words: Words, dut: Dut, name: str, code: Word, nan: bool) -> Word:
+    """A result with every NaN, or as dut.yaml says every zero, made the same one."""
+    fmt = dut.instruction.formats["d"]
+    if name != "d" or not fmt.is_float:
+        return code
+    if dut.compare.zero == "any":
         code = words.choose(_is(words, fmt, code, "zero"), words.constant(0, code.width), code)
-    if fmt.is_float and nan:
+    if nan:
         code = words.choose(_is(words, fmt, code, "nan"), words.constant(fmt.nan or 0, code.width), code)
     return code
 
