@@ -11,6 +11,7 @@ netlist of a designer's unit is. What refutes is computed by the four models, tw
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +24,8 @@ from golden.errors import MmagoldError, OperandError
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from golden.proof.problem import VECTORS, Problem, allowed, columns, operands_of, result_of
-from golden.proof.sweep import Tell
-from golden.proof.verdict import Outcome, settled
+from golden.proof.sweep import Sweep, Tell
+from golden.proof.verdict import Outcome, searched, settled
 from golden.unit import answers_of, check_comparable, name_of, pad
 
 
@@ -53,6 +54,11 @@ class Equality:
             **self.outcome.as_dict(),
             "operands": {name: np.atleast_1d(codes).tolist() for name, codes in operands.items()},
         }
+
+
+def provable() -> bool:
+    """Whether the solvers are installed: the one that proves, and the one that checks it."""
+    return all(importlib.util.find_spec(name) is not None for name in ("bitwuzla", "z3"))
 
 
 def check_provable(x: Instruction, y: Instruction) -> None:
@@ -102,12 +108,16 @@ def counterexample(x: Instruction, y: Instruction, seconds: float = 5.0) -> Oper
     Raises:
         OperandError: as check_provable does.
     """
-    if importlib.util.find_spec("bitwuzla") is None:
+    x, y = x.stateless, y.stateless
+    check_provable(x, y)
+    if not provable():
         return None
     try:
-        return prove(x, y, seconds).operands
+        problem = problem_of(x, y)
     except CircuitError:
         return None
+    _, values = searched(Sweep(problem, time.monotonic() + seconds))
+    return None if values is None else _replayed(x, y, problem, values)
 
 
 def problem_of(x: Instruction, y: Instruction) -> Problem:

@@ -33,6 +33,7 @@ _MODULES = {
     "properties": "properties",
     "consistency": "consistency",
     "numeric-profile": "numeric_profile",
+    "adder-width": "adder_width",
 }
 
 

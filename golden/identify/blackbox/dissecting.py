@@ -151,6 +151,7 @@ _CODES_FROM, _PARTS_OF_CODES = 2, 4
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
 _SHOWN = "shown in the report"
+_SOLVED = "found by a solver"
 _AIMS = 3
 """Draws of each kind in a round of checking."""
 _WIDER = (8, 2, 16, 4)
@@ -188,6 +189,7 @@ def dissect(
     progress: Progress | None = None,
     resume: str | Path | None = None,
     near: Instruction | None = None,
+    solver: float = 0.0,
     **more: Any,
 ) -> Found:
     """Finds the specification of a black box.
@@ -206,6 +208,9 @@ def dissect(
         resume: a file that keeps questions, answers and the candidate: where it exists the dissection in it
             goes on, with `seconds` and `asks` anew; in the end it is written.
         near: what the box is meant to be: the first start, believed no more than any other.
+        solver: seconds for a solver, of `seconds`, with values of keys that no question told apart: it proves
+            that they give the same unit, or finds operands to ask. 0: none; nor where it is not installed
+            (`mmagold[prove]`).
         more: of a function: scale_block and pattern, as Signature has them.
 
     Raises:
@@ -235,7 +240,7 @@ def dissect(
     if signature_of(unit).modes is not None:
         if resume is not None:
             raise OperandError(f"{name_of(unit)} has modes: {_RESUME} is for a unit of one mode")
-        return _mode_by_mode(unit, seconds, asks, seed, progress, near)
+        return _mode_by_mode(unit, seconds, asks, seed, progress, near, solver)
     if near is not None and near.mode_units:
         raise OperandError(f"argument 'near' has modes, {name_of(unit)} has none: name a unit without")
     start = None if near is None else _meant(unit, near)
@@ -244,7 +249,7 @@ def dissect(
     begun = time.monotonic()
     unread = not_read(unit, asks, seconds, lambda *numbers: np.random.default_rng([seed, *numbers]))
     seconds -= time.monotonic() - begun
-    search = _Search(unread.unit, seconds, asks - unread.asked, seed, progress, near=start)
+    search = _Search(unread.unit, seconds, asks - unread.asked, seed, progress, near=start, solver=solver)
     if resume is not None and Path(resume).exists():
         search.remember(resume)
     try:
@@ -287,7 +292,13 @@ def _meant(unit: Unit, near: Instruction) -> Candidate:
 
 
 def _mode_by_mode(
-    unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None, near: Instruction | None
+    unit: Unit,
+    seconds: float,
+    asks: int,
+    seed: int,
+    progress: Progress | None,
+    near: Instruction | None,
+    solver: float,
 ) -> Found:
     """What a unit is in each mode: each search begins with what was found of the mode before, and what the
     mode is meant to be. In the end the modes are asked in turns, which no search of one mode does."""
@@ -308,7 +319,7 @@ def _mode_by_mode(
     for turn, code in enumerate(codes):
         left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / _SHARE_IN_TURNS)
         each = (asks - share) // len(codes)
-        search = _Search(views[code], left, each, seed, progress, before, own.get(code))
+        search = _Search(views[code], left, each, seed, progress, before, own.get(code), solver)
         found[code] = search.run()
         before = before if search.state.fit is None else search.state.fit.candidate
     whole = of_modes(name_of(unit), modes, found)
@@ -376,8 +387,10 @@ class _Search:
         progress: Progress | None,
         before: Candidate | None = None,
         near: Candidate | None = None,
+        solver: float = 0.0,
     ) -> None:
         self.started = time.monotonic()
+        self.solver = solver
         self.deadline = self.started + seconds
         self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
         self.codes = Coverage(signature_of(unit))
@@ -1278,6 +1291,7 @@ class _Search:
         if self.weighed is None or self.weighed[0] != (candidate.key, len(self.bank)):
             self._rule_out(fit)
             evidence = self._evidence(candidate)
+            evidence = self._told_by_solver(candidate, evidence)
             until = time.monotonic() + min(_FORCED_SECONDS, max(self.dense.left, 0) / 8)
             first = forced(fit.told, self.bank)
             self.forced, asked = shrunk(first, fit.told, self.bank, until, self._asked_at_the_end)
@@ -1285,6 +1299,24 @@ class _Search:
                 self.bank.add(_SHOWN, *one)
             self.weighed = (candidate.key, len(self.bank)), evidence
         return self.weighed[1]
+
+    def _told_by_solver(self, candidate: Candidate, evidence: Evidence) -> Evidence:
+        """The evidence once a solver looked at the values of keys that no question told apart: those that it
+        proves to be the same are not undecided, and between others the box is asked. Keys that every unit has
+        come first. It has its seconds once for a dissection."""
+        start, left = time.monotonic(), min(self.solver, max(self.dense.left, 0) / 2)
+        if left <= 0:
+            return evidence
+        keys = sorted(evidence.properties, key=lambda one: discriminate.is_extra(one.key))
+        units = (unit for one in keys for _, unit in one.alike)
+        found, equal = discriminate.by_solver(candidate, units, left)
+        self.solver -= time.monotonic() - start
+        if found is not None:
+            some = evenly(np.arange(len(found["a"])), self._left)
+            asked = self._asked_at_the_end({name: codes[some] for name, codes in found.items()})
+            self.bank.add(_SOLVED, *asked)
+            evidence = self._evidence(candidate)
+        return replace(evidence, properties=tuple(one.without(equal) for one in evidence.properties))
 
     def _rule_out(self, fit: fitting.Fit) -> None:
         """Questions of the rounds that show what the bank leaves open join it; keys that every unit has come

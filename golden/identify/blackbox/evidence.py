@@ -9,7 +9,7 @@ question shows the rule; where it answers all as the box did, the rule is not de
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -64,6 +64,7 @@ class Property:
         witnesses: of those, the ones that the fewest questions refute.
         undecided: values with which every question kept had the same answer.
         alike: the units that have them, by value; several where one value stands in different places.
+        same: values that are proved to give the same unit, for all operands: nothing tells them apart.
         said: of what no key says, how it was asked; `asked`: by how many questions.
     """
 
@@ -75,6 +76,15 @@ class Property:
     alike: tuple[tuple[str, Instruction], ...] = ()
     said: str = ""
     asked: int = 0
+    same: tuple[str, ...] = ()
+
+    def without(self, equal: Collection[Instruction]) -> Property:
+        """The property once some units are proved to be the candidate."""
+        left = tuple((value, unit) for value, unit in self.alike if unit not in equal)
+        values = {value for value, _ in left}
+        undecided = tuple(value for value in self.undecided if value in values)
+        same = tuple(value for value in self.undecided if value not in values)
+        return replace(self, alike=left, undecided=undecided, same=same)
 
     @property
     def confidence(self) -> int:
@@ -92,6 +102,7 @@ class Property:
             "confidence": self.confidence,
             "witnesses": [one.as_dict() for one in self.witnesses],
             "undecided": list(self.undecided),
+            "same": list(self.same),
             "said": self.said,
         }
 
