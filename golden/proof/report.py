@@ -30,6 +30,8 @@ def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: C
         say(f"lemmas {sum(found.lemmas.values())}, {said}", "dim")
         for text in found.faults:
             say(f"refuted {escape(text)}, planted in the unit to try the proof", "dim")
+        for text in found.unsettled:
+            say(f"open    {escape(text)}, planted: not settled in time, another one took its place", "dim")
     elif found.open:
         say(f"found  {found.matched} of {found.points} registers of the specification in the unit")
         say(f"left   {escape(', '.join(found.open[:_MOST]))}{' ...' * (len(found.open) > _MOST)}")

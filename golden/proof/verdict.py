@@ -19,7 +19,9 @@ from golden.proof.problem import Problem, planted
 from golden.proof.sweep import OPEN, PROVED, REFUTED, Refuted, Sweep, Tell
 
 FAULTS = 2
-"""Faults that are planted, one after the other."""
+"""Faults that are planted, one after the other, and have to be refuted."""
+SPARE = 2
+"""Further ones, in the place of those that are neither refuted nor proved in time."""
 _AT_LEAST = 20.0
 """Seconds for checking a proof and for each planted fault, however few are left."""
 
@@ -34,7 +36,7 @@ class Outcome:
         open: what keeps it open: registers that the unit seems to have and that were not proved, or why a
             proof does not count.
         lemmas: of the proof, how many were checked by what.
-        faults: those that were planted and refuted.
+        faults: those that were planted and refuted; `unsettled`: planted, and neither refuted nor proved.
         values: where it is refuted, a number for each variable on which the results differ.
         seconds: by part.
     """
@@ -45,6 +47,7 @@ class Outcome:
     open: tuple[str, ...] = ()
     lemmas: dict[str, int] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
     values: Mapping[str, int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -62,6 +65,7 @@ class Outcome:
             "open": list(self.open),
             "lemmas": self.lemmas,
             "planted": list(self.faults),
+            "unsettled": list(self.unsettled),
             "seconds": {name: round(spent, 2) for name, spent in self.seconds.items()},
         }
 
@@ -110,16 +114,26 @@ def _held(found: Outcome, sweep: Sweep, seconds: float, tell: Tell) -> Outcome:
     except checker.NotAProof as error:
         return replace(found, verdict=OPEN, open=(f"the proof was not accepted: {error}",))
     spent["check"] = time.monotonic() - start
-    faults: list[str] = []
     problem = sweep.problem
-    for seed in range(1, FAULTS + 1):
+    refuted: list[str] = []
+    unsettled: list[str] = []
+    for seed in range(1, FAULTS + SPARE + 1):
         fault = planted(problem, seed)
         if fault is None:
             return replace(found, verdict=OPEN, open=("no fault could be planted to try the proof on",))
         tell(f"planted: {fault[1]}")
         other = Sweep(fault[0], time.monotonic() + max(seconds / 2, _AT_LEAST), before=sweep)
-        if searched(other)[0] != REFUTED:
-            return replace(found, verdict=OPEN, open=(f"a planted fault was not refuted: {fault[1]}",))
-        faults.append(fault[1])
+        verdict = searched(other)[0]
+        if verdict == PROVED:
+            why = f"a unit with a planted fault was proved, a fault of the prover: {fault[1]}"
+            return replace(found, verdict=OPEN, open=(why,))
+        (refuted if verdict == REFUTED else unsettled).append(fault[1])
+        if len(refuted) == FAULTS:
+            break
+    else:
+        why = "planted faults were not refuted in time: " + "; ".join(unsettled)
+        return replace(found, verdict=OPEN, open=(why,))
     spent["planted faults"] = time.monotonic() - start - spent["check"]
-    return replace(found, open=(), lemmas=checked.by, faults=tuple(faults), seconds=spent)
+    return replace(
+        found, open=(), lemmas=checked.by, faults=tuple(refuted), unsettled=tuple(unsettled), seconds=spent
+    )
