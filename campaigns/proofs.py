@@ -4,9 +4,10 @@
 .venv/bin/python campaigns/proofs.py --triggers 2 --units fda_hopper_f16 gps_bf16 --out triggers.json
 .venv/bin/python campaigns/proofs.py --duts folder/*/dut.yaml --out others.json
 
-A row is a unit with its verdict, the seconds of the search, of the check and of the planted faults, and what
-is left of an open one. With --triggers, each unit is given so many faults (golden/proof/problem.py), one by
-one, of which none may be proved: one would be a fault of the prover, and the exit status is 1.
+A row is a unit with its verdict, the seconds of the search, of the check and of the planted faults, the
+processor's seconds of all of them (the solvers run in this process), and what is left of an open one. With
+--triggers, each unit is given so many faults (golden/proof/problem.py), one by one, of which none may be
+proved: one would be a fault of the prover, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def proof(file: Path, seconds: float) -> dict[str, Any]:
     except MmagoldError as error:
         return row | {"verdict": REFUSED, "why": str(error).splitlines()[0][:200]}
     row |= {"words": len(problem.words), "latency": read.latency, "reading": time.monotonic() - start}
-    return row | settled(problem, seconds).as_dict()
+    busy = time.process_time()
+    found = settled(problem, seconds).as_dict()
+    return row | found | {"cpu": time.process_time() - busy}
 
 
 def trigger(file: Path, seconds: float, seed: int) -> dict[str, Any]:
