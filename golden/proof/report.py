@@ -34,6 +34,7 @@ def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: C
             say(f"open    {escape(text)}, planted: not settled in time, another one took its place", "dim")
     elif found.open:
         say(f"found  {found.matched} of {found.points} registers of the specification in the unit")
-        say(f"left   {escape(', '.join(found.open[:_MOST]))}{' ...' * (len(found.open) > _MOST)}")
+        shown = [*found.open[:_MOST], *(["..."] if len(found.open) > _MOST else []), *found.open[_MOST:][-1:]]
+        say(f"left   {escape(', '.join(shown))}")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.seconds.items())
     say(spent, "dim")

@@ -72,6 +72,7 @@ class Sweep:
         open: of the unit's words that had a candidate and were not proved to be it, the candidates' names.
         matched: names of the points that some word of the unit was proved to be.
         steps, last: what a Certificate has.
+        late: whether its time ended.
 
     Args:
         before: a sweep of another unit in the same table, of which every lemma holds here, too.
@@ -104,6 +105,7 @@ class Sweep:
         self.values: dict[Word, Values] = {}
         self.open: dict[str, None] = {}
         self.matched: dict[str, None] = {}
+        self.late = False
         self.unproved_facts: list[str] = []
         self.differences: list[tuple[Word, Word, dict[str, int], dict[str, int]]] = []
         self.steps: dict[Word, int] = {}
@@ -159,6 +161,7 @@ class Sweep:
                     self._tried(result, self.spec, answer.variables)
                 self._falsify()
         except OutOfTime:
+            self.late = True
             self.tell("out of time")
         return OPEN
 

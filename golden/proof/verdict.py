@@ -38,7 +38,7 @@ class Outcome:
         lemmas: of the proof, how many were checked by what.
         faults: those that were planted and refuted; `unsettled`: planted, and neither refuted nor proved.
         values: where it is refuted, a number for each variable on which the results differ.
-        seconds: by part.
+        seconds: by part; "of a processor": what of the search this process computed.
     """
 
     verdict: str
@@ -79,10 +79,10 @@ def settled(problem: Problem, seconds: float, tell: Tell = lambda _text: None) -
     Raises:
         ToolMissing: bitwuzla is not installed.
     """
-    start = time.monotonic()
+    start, busy = time.monotonic(), time.process_time()
     sweep = Sweep(problem, start + seconds, tell)
     verdict, values = searched(sweep)
-    spent = {"search": time.monotonic() - start}
+    spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
     found = Outcome(
         verdict, len(sweep.matched), len(problem.points), _left(sweep), values=values, seconds=spent
     )
@@ -101,7 +101,8 @@ def _left(sweep: Sweep) -> tuple[str, ...]:
     """What is left of an open proof: what seems to be there and was not proved, or the first register that
     nothing in the unit is."""
     missing = [name for name in sweep.points if name not in sweep.matched]
-    return tuple(sweep.open) or tuple(missing[:1])
+    late = ("the time ended before all was tried",) if sweep.late else ()
+    return (tuple(sweep.open) or tuple(missing[:1])) + late
 
 
 def _held(found: Outcome, sweep: Sweep, seconds: float, tell: Tell) -> Outcome:
