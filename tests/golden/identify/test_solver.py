@@ -11,6 +11,7 @@ from golden.catalog import unit_files
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.discriminate import by_solver
 from golden.identify.blackbox.dissecting import dissect
+from golden.identify.diagnosis import Diagnosis, Hypothesis
 from golden.instruction import Instruction
 from golden.program.signature import Bits
 
@@ -67,3 +68,15 @@ def test_a_dissection_calls_proved_values_the_same_and_not_undecided() -> None:
     assert not any(one.same for one in without.properties)
     (proved,) = (one for one in found.properties if one.key == "sum of products and c: rounding")
     assert proved.same and not proved.undecided and "sum of" not in " ".join(found.undecided)
+
+
+def test_explanations_that_vectors_cannot_tell_apart_get_operands_between_them() -> None:
+    some = [unit(2), unit(3), unit(2)]
+    said = tuple(
+        Hypothesis(f"floor-{at}", "a floor", start=one, remaining=0, total=1) for at, one in enumerate(some)
+    )
+    found = Diagnosis(unit(), said, failing=1, total=1).between(30)
+    assert found is not None and len(found["a"]) == 1, "the third is the first"
+    assert (some[0].dot(**found) != some[1].dot(**found)).all()
+    assert Diagnosis(unit(), said[:1], failing=1, total=1).between(5) is None
+    assert Diagnosis(unit(), (), failing=1, total=1).between(5) is None
