@@ -194,3 +194,46 @@ def test_the_command_proves_refutes_or_says_what_is_open(
     monkeypatch.setattr(Sweep, "run", lambda _self: OPEN)
     status, text = run(one, same, *quick, "--json")
     assert status == 2 and json.loads(text)["proof"]["open"]
+
+
+FLAGS = """\
+unit: {name}
+shape: {{k: 1}}
+formats: {{a: x, b: x, c: y, d: y}}
+flags: [{flags}]
+define_formats:
+  x: {{kind: float, storage: 8, exponent_bits: 3, fraction_bits: 2, bias: 3, specials: ieee}}
+  y: {{kind: float, storage: 8, exponent_bits: 3, fraction_bits: 2, bias: 3, specials: ieee}}
+steps:
+  - multiply: {{to: products}}
+  - special_values: {{of: [products, c], nan: 0x1e}}
+  - sum: {{of: [products, c], to: total}}
+  - round: {{of: total, rounding: nearest_even, overflow: ieee, zero: signed, tiny: {tiny}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "tiny", "verdict"),
+    [
+        ("inexact, underflow, overflow, invalid", "unbounded", REFUTED),
+        ("invalid, overflow, inexact", "unbounded", PROVED),
+        ("invalid, underflow", "subnormal_result", PROVED),
+    ],
+)
+def test_status_flags_that_both_have_are_compared_by_name(flags: str, tiny: str, verdict: str) -> None:
+    """When a number counts as tiny shows in the flag `underflow` alone."""
+    x, y = (
+        unit_files.build_instruction(yamlfile.parse(FLAGS.format(name="u", flags=names, tiny=when)))
+        for names, when in (("inexact, underflow, overflow, invalid", "subnormal_result"), (flags, tiny))
+    )
+    found = prove(x, y, 30)
+    assert found.outcome.verdict == verdict
+    assert any("left out" in text for text in found.claim) == (len(y.status) < len(x.status))
+    codes = np.array(list(itertools.product(range(64), range(64), range(64))), np.uint8)
+    operands = {"a": codes[:, :1], "b": codes[:, 1:2], "c": codes[:, 2]}
+    one, other = x.answers(operands), y.answers(operands)
+    differ = one["d"] != other["d"]
+    for name in set(x.status) & set(y.status):
+        sides = [got["flags"] >> unit.status.index(name) & 1 for got, unit in ((one, x), (other, y))]
+        differ |= sides[0] != sides[1]
+    assert differ.any() == (verdict == REFUTED)
