@@ -38,6 +38,7 @@ import runner
 from golden.errors import MmagoldError
 from golden.explain.numbers import hex_text, power_text
 from golden.number.formats import Format
+from golden.proof.sweep import OPEN, PROVED
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.accumulate import try_long_accumulation
@@ -46,7 +47,7 @@ from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError
-from rtl_tb.qualify.equivalence import SAME, UNKNOWN, compare
+from rtl_tb.qualify.equivalence import SAME, compare, replayed
 from rtl_tb.qualify.mutants import UNITS
 from rtl_tb.qualify.mutator import Change, changes_of, draw, planted
 from rtl_tb.runs.verdict import judge
@@ -58,11 +59,6 @@ VECTORS = 200_000
 """The default count of `rtl check`."""
 BUILD = 120.0
 """Seconds after which a build is given up: it takes five."""
-SIGNATURE = 256
-"""Vectors whose values are the signature of a node: equal ones are rarely different, and 1,000 nodes of it
-take a tenth of a second."""
-COPIES = 4
-"""How often a counterexample is given to the simulator."""
 HANGS = 20.0
 """Seconds without a clock cycle after which a mutant is given up: a whole run takes one."""
 NO_BUILD, FAILED = "does not build", "internal error"
@@ -70,7 +66,7 @@ CAUGHT, RARE, SURVIVED, HUNG = "caught", "rare", "survived", "hangs"
 """What becomes of a mutant: met by LEAST vectors or more, or by traffic; by fewer; by none."""
 DRAWN_ANEW = (NO_BUILD, SAME, FAILED)
 """What is no mutant: a default that the unit overrides, a branch that it leaves out, an unread bit."""
-OPEN = (RARE, SURVIVED)
+TO_PROVE = (RARE, SURVIVED)
 WRITES = 5.0
 """Seconds between two writes of the report."""
 
@@ -112,8 +108,8 @@ def examine(name: str, path: Path, change: Change, count: int, folder: Path, pro
         except MmagoldError as error:  # it ends or blocks the simulation, which a check reports as well
             row |= {"state": HUNG, "why": str(error).splitlines()[0][:200]}
         row["seconds"] = round(time.monotonic() - started, 2)
-        if prove and row["state"] in OPEN:
-            row |= proof(dut, job, prove, row["state"] == RARE)
+        if prove and row["state"] in TO_PROVE:
+            row |= proof(dut, job, prove)
             row["state"] = SAME if row["found"] == SAME else row["state"]
     except Exception as error:  # of this program, and no verdict: the others go on
         row |= {"state": FAILED, "why": f"{type(error).__name__}: {error}"}
@@ -152,49 +148,25 @@ def vectors_of(dut: Dut, unit: str, count: int, folder: Path) -> VectorSet:
     return VectorSet.of(dut.instruction, dut.level, operands, results, kinds, 1)
 
 
-def proof(dut: Dut, job: Job, seconds: float, differs: bool) -> dict[str, Any]:
+def proof(dut: Dut, job: Job, seconds: float) -> dict[str, Any]:
     """Whether a mutant answers as its unit does; where not, operands on which it does not."""
     started = time.monotonic()
-    words = [
-        int.from_bytes(row.tobytes(), "little")
-        for row in dut.layout.pack_operands(
-            {name: codes[:SIGNATURE] for name, codes in job.vectors.operands.items()}
-        )
-    ]
     try:
-        found = compare(dut, job.dut, words, seconds, differs)
+        found = replayed(compare(dut, job.dut, seconds), job.dut, job.build)
     except (
         ElaborationError
     ) as error:  # Verilator overlooks what is no SystemVerilog: elements that are not there
         return {"state": NO_BUILD, "why": str(error).splitlines()[0][:200], "found": ""}
     except MmagoldError as error:
-        return {"proof": UNKNOWN, "found": str(error).splitlines()[0][:200]}
-    row: dict[str, Any] = {"proof": found.result, "found": found.how}
-    if found.word is not None:
-        row |= replayed(dut, job, found.word)
-        if not row["replayed"]:
-            row |= {
-                "proof": UNKNOWN,
-                "found": "differs by what the netlist leaves open, not in the simulator",
-            }
+        return {"proof": OPEN, "found": str(error).splitlines()[0][:200]}
+    row: dict[str, Any] = {"proof": found.verdict, "found": found.how}
+    if found.operands is not None:
+        said = {
+            name: spelled(dut.instruction.code_format(name), codes[0])
+            for name, codes in found.operands.items()
+        }
+        row["operands"] = {name: text for name, text in said.items() if text}
     return row | {"seconds_proof": round(time.monotonic() - started, 2)}
-
-
-def replayed(dut: Dut, job: Job, word: int) -> dict[str, Any]:
-    """A counterexample as people read it, with what the simulator makes of it."""
-    layout, ins = dut.layout, dut.instruction
-    packed = np.frombuffer(word.to_bytes((layout.operand_width + 7) // 8, "little"), np.uint8)[None]
-    operands = layout.unpack_operands(np.repeat(packed, COPIES, axis=0))
-    kinds = np.zeros(COPIES, np.uint8)
-    vectors = VectorSet.of(ins, dut.level, operands, ins.answers(operands, dut.level == "tile"), kinds, 1)
-    again = replace(job, vectors=vectors)
-    verdict = judge(vectors, engines.run("fast", again), dut.compare)
-    came = verdict.outcome.actual.reshape(COPIES, -1)[0]
-    said = {name: spelled(ins.code_format(name), codes[0]) for name, codes in operands.items()}
-    said |= {"right": spelled(ins.formats["d"], vectors.d[0]), "came": spelled(ins.formats["d"], came)}
-    return {"operands": {name: text for name, text in said.items() if text}} | {
-        "replayed": bool(verdict.failed.all())
-    }
 
 
 def spelled(fmt: Format, codes: Any) -> str:
@@ -251,7 +223,7 @@ def fresh(arguments: argparse.Namespace) -> Iterator[tuple[str, Path, Change]]:
 def again(file: Path) -> Iterator[tuple[str, Path, Change]]:
     """Those mutants of a report that have to be met and were not."""
     for row in json.loads(file.read_text(encoding="utf-8"))["mutants"]:
-        if row["state"] in OPEN and row.get("proof") != "equivalent":
+        if row["state"] in TO_PROVE and row.get("proof") != PROVED:
             change = Change(**{name: row[name] for name in Change.__dataclass_fields__})
             yield row["mutant"], UNITS / f"{row['unit']}.yaml", change
 
@@ -281,7 +253,7 @@ def say(row: dict[str, Any]) -> None:
     print(f" {' '.join(row['protocol'])} {row.get('seconds_build')} {row.get('seconds')}", flush=True)
     if row["state"] == FAILED:
         print(f"  {row['fault']}\n  {row['why']}", flush=True)
-    if row["state"] in OPEN:
+    if row["state"] in TO_PROVE:
         print(f"  {row['fault']}\n  {row.get('proof')}: {row.get('found')}", flush=True)
         for name, text in row.get("operands", {}).items():
             print(f"    {name}: {text}", flush=True)

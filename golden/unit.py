@@ -68,6 +68,50 @@ def name_of(unit: Unit) -> str:
     return f"{architecture}:{signature_of(unit).name}" if architecture else signature_of(unit).name
 
 
+def check_comparable(x: Signature, y: Signature) -> None:
+    """Two units take the same operands, but for K.
+
+    Raises:
+        OperandError: they do not.
+    """
+    for unit in (x, y):
+        if unit.state:
+            raise OperandError(f"cannot compare: {unit.name} takes no c, it keeps its accumulator")
+    for operand in ("a", "b", "c", "scale_a", "scale_b"):
+        fx, fy = x.formats.get(operand), y.formats.get(operand)
+        if fx != fy:
+            names = [fmt.name if fmt else "none" for fmt in (fx, fy)]
+            raise OperandError(
+                f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}"
+            )
+    if x.modes is not None and x.modes == y.modes:
+        for code, _ in x.modes.codes():
+            check_comparable(x.of_mode(code), y.of_mode(code))
+        return
+    if x.modes != y.modes:
+        raise OperandError(
+            f"cannot compare: {x.name} and {y.name} have different modes; compare one mode of each "
+            "(`mode_units`)"
+        )
+    if x.pattern != y.pattern:
+        raise OperandError(f"cannot compare: {x.name} and {y.name} have different sparsity")
+    if x.scale_block != y.scale_block:
+        raise OperandError(f"cannot compare: scale blocks are {x.scale_block} and {y.scale_block}")
+
+
+def pad(operands: Operands, unit: Unit | Signature) -> Operands:
+    """Appends zeros (scales: ones, metadata: a legal nibble) to operands (..., k) until they fit a longer
+    unit."""
+    takes = signature_of(unit)
+    shapes = takes.operand_shapes(matrices=False)
+    padded = {}
+    for name, codes in operands.items():
+        missing = shapes[name][0] - codes.shape[-1] if shapes[name] else 0
+        tail = np.full((*codes.shape[:-1], missing), takes.at_rest(name), codes.dtype) if missing else None
+        padded[name] = codes if tail is None else np.concatenate([codes, tail], axis=-1)
+    return padded
+
+
 Function = Callable[..., npt.ArrayLike | Mapping[str, npt.ArrayLike]]
 
 

@@ -268,7 +268,6 @@ def prove(
     from rtl_tb.check.report import Story
     from rtl_tb.prove.proof import prove as run_proof
     from rtl_tb.prove.report import print_proof
-    from rtl_tb.prove.sweep import PROVED, REFUTED
 
     console = HouseConsole()
     story = Story(console)
@@ -288,8 +287,8 @@ def prove(
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
         print_proof(found, console)
-    if found.verdict != PROVED:
-        raise typer.Exit(1 if found.verdict == REFUTED else 2)
+    if found.outcome.status:
+        raise typer.Exit(found.outcome.status)
 
 
 _FIELDS = {"sim": "simulator", "kinds": "weights", "timeout": "timeout_cycles"}
@@ -428,13 +427,17 @@ def qualify(
     count: Annotated[int, typer.Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Builds at a time.")] = 2,
+    prove: Annotated[
+        float,
+        typer.Option("--prove", min=0, help="Seconds for the proof that a survivor is equivalent; 0: none."),
+    ] = 0.0,
     report: Annotated[
         list[Path] | None, typer.Option("--report", help="Also write .md, .html or .json.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Proves that the bench bites: faults planted in sound units must be found. Exit status 1 if
-    one survives."""
+    one survives that is not proved equivalent."""
     from golden.explain.terminal import HouseConsole
     from golden.files.output import write_text
     from rtl_tb.qualify import qualification
@@ -445,7 +448,7 @@ def qualify(
                 f"'{path}' does not end in one of .{', .'.join(qualification.WRITERS)}", param_hint="--report"
             )
     with progress_bar(not as_json) as progress:
-        result = qualification.qualify(names or None, count, seed, jobs, progress)
+        result = qualification.qualify(names or None, count, seed, jobs, progress, prove=prove)
     for path in report or []:
         write_text(path, qualification.WRITERS[path.suffix[1:]](result))
     if as_json:

@@ -58,9 +58,10 @@ def _sum(
         width = max(after.size - lowest, 0) + 2
         base, offset, reach = build.exponent(0), lowest, (0, 0)
         placed = []
-        for number in numbers:
+        for label, number in terms:
             wide = words.extend(number.magnitude, width)
             moved = words.shift_left(wide, build.plus(number.base, number.offset - lowest))
+            moved = build.mark(f"placed[{label}]", moved)
             placed.append(words.choose(number.sign, words.neg(moved), moved))
     placed = [build.mark(f"term[{label}]", word) for (label, _), word in zip(terms, placed, strict=True)]
     total = words.total(placed)

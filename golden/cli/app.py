@@ -431,25 +431,51 @@ def compare(
     budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
     traces: Annotated[bool, typer.Option("--trace", help="Also explain both answers step by step.")] = False,
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--prove",
+            help="Where no difference is found, prove that there is none. Exit status: 0 proved, "
+            "1 different, 2 open.",
+        ),
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds", min=1, help="--prove: of its search; a proof has as long again to be checked.  [120]"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Searches for operands where two instructions or units answer differently; shows the shortest found."""
     from golden.catalog.lookup import resolve
     from golden.cli import render
 
-    result = _search(resolve(first), resolve(second), seed, budget)
+    if seconds is not None and not prove:
+        raise typer.BadParameter("only --prove has seconds", param_hint="--seconds")
+    result = _search(resolve(first), resolve(second), seed, budget, (seconds or 120.0) if prove else None)
     if as_json:
         _print_json(result.as_dict())
     else:
         render.print_comparison(result, traces)
+    if result.proof is not None and (status := result.proof.outcome.status):
+        raise typer.Exit(status)
 
 
-def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Comparison[Instruction]:
-    """The search with a progress bar on stderr, where that is a terminal."""
-    from golden.identify.comparing import compare as search
+def _search(
+    x: Instruction, y: Instruction, seed: int, budget: int, seconds: float | None
+) -> Comparison[Instruction]:
+    """The search, and a proof if there are seconds for one, with a progress bar on stderr, where that is a
+    terminal."""
+    from golden.identify import comparing
 
     with progress_bar() as progress:
-        return search(x, y, seed, budget, partial(progress, "searching"))
+        bar = partial(progress, "searching")
+        if seconds is None:
+            return comparing.compare(x, y, seed, budget, bar)
+        return comparing.compare_and_prove(
+            x, y, seconds, seed, budget, bar, lambda text: progress(text, 0, 0)
+        )
 
 
 @app.command()

@@ -62,6 +62,14 @@ def dissect(
             "--near", help="What it is meant to be, architecture:NAME or unit.yaml: the first start."
         ),
     ] = None,
+    solver: Annotated[
+        float,
+        typer.Option(
+            "--solver",
+            min=0,
+            help="Of these seconds, so many for a solver between what no question told apart; 0: none.",
+        ),
+    ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Finds the specification of a black box by running it.
@@ -89,7 +97,14 @@ def dissect(
     meant = None if near is None else resolve(near)
     with progress_bar() as progress:
         found = search(
-            unit, seconds=seconds, asks=asks, seed=seed, progress=progress, resume=resume, near=meant
+            unit,
+            seconds=seconds,
+            asks=asks,
+            seed=seed,
+            progress=progress,
+            resume=resume,
+            near=meant,
+            solver=solver,
         )
     if out is not None:
         for file, text in found.files(out).items():

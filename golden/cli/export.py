@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Request:
     """What the command line asks for. `out`: a file or folder, None for standard output. `prefix`: the start
-    of the names in generated code. `form`, `pipeline`: the options --format and --pipeline."""
+    of the names in generated code. The others: the options of their names; `form` is --format."""
 
     name: str
     out: Path | None
@@ -28,6 +28,7 @@ class Request:
     arch: str | None
     form: str | None
     pipeline: str | None = None
+    synth: bool = False
 
     def instruction(self) -> Instruction:
         """The instruction or unit."""
@@ -112,8 +113,14 @@ def _sv(request: Request) -> None:
     ins = request.instruction()
     prefix, unit = request.prefix or default_prefix(ins), Path(request.name) if ins.is_custom else None
     steps = tuple(filter(None, (request.pipeline or "").split(",")))
-    for file in systemverilog.write(ins, request.folder("sv"), prefix, steps, unit):
+    files = systemverilog.write(ins, request.folder("sv"), prefix, steps, unit)
+    for file in files:
         typer.echo(str(file))
+    if request.synth:
+        from golden.circuit.synthesis import synthesized
+
+        texts = {file.name: file.read_text(encoding="utf-8") for file in files if file.suffix == ".sv"}
+        typer.echo(str(synthesized(texts, prefix)))
 
 
 def document(request: Request) -> None:
@@ -178,6 +185,10 @@ def export(
         str | None,
         typer.Option("--pipeline", help="sv: a register after each of these steps, such as align,sum."),
     ] = None,
+    synth: Annotated[
+        bool,
+        typer.Option("--synth", help="sv: also cells and longest path, by Yosys' generic synthesis."),
+    ] = False,
     arch: Annotated[
         str | None,
         typer.Option(
@@ -198,4 +209,6 @@ def export(
         raise DocsError(f"option --format goes with docs, or with no FORMAT; this is {word}")
     if pipeline is not None and word != "sv":
         raise typer.BadParameter("only 'export sv NAME' has a pipeline", param_hint="--pipeline")
-    writers[word](Request(second or first, out, prefix, arch, form, pipeline))
+    if synth and word != "sv":
+        raise typer.BadParameter("only 'export sv NAME' is synthesized", param_hint="--synth")
+    writers[word](Request(second or first, out, prefix, arch, form, pipeline, synth))

@@ -26,6 +26,8 @@ from golden.model.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.flags import flags_text
 from golden.program.program import Operation
+from golden.proof.report import print_outcome
+from golden.proof.sweep import OPEN, PROVED, REFUTED
 
 _GOING = ("largest", "exponents", "bias")
 """The columns of a table of formats that go first where a terminal is narrow."""
@@ -137,6 +139,13 @@ def _formats(ins: Instruction) -> Table:
 # Two instructions -------------------------------------------------------------------------------------------
 
 
+_PROOFS = {
+    PROVED: "equal for all operands",
+    REFUTED: "not equal",
+    OPEN: "neither proved equal nor refuted in the time given",
+}
+
+
 def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     """Counts by stimulus kind, and the shortest example."""
     console = HouseConsole()
@@ -148,10 +157,14 @@ def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     console.print()
     if result.left_out:
         console.print(result.left_out, highlight=False)
+    if result.proof is not None:
+        print_outcome(
+            result.proof.outcome, _PROOFS[result.proof.outcome.verdict], result.proof.claim, console
+        )
     if result.example is None:
+        proof = "; not a proof that the two are equal" * (result.proof is None)
         console.print(
-            f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}); not a proof "
-            "that the two are equal",
+            f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}){proof}",
             highlight=False,
         )
         return

@@ -7,27 +7,31 @@
 
 The search runs every kind of golden/stimuli/ through both; golden/identify/minimising.py then zeroes and
 rounds what the difference does not need. Finding nothing is not a proof that the two are equal; the counts
-give the effort of the search.
+give the effort of the search. `compare_and_prove` continues with a proof (golden/proof) if nothing was found.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.errors import OperandError
+from golden.errors import MmagoldError, OperandError
 from golden.explain.trace import Trace
 from golden.identify.minimising import cost, minimise
 from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.number.formats import Format, to_float
-from golden.program.signature import Bits, Operands, Signature
-from golden.unit import Unit, answers_of, signature_of
+from golden.program.signature import Bits, Operands
+from golden.proof.equality import Equality, check_provable, claim_of, prove
+from golden.proof.sweep import REFUTED, Tell
+from golden.proof.verdict import Outcome
+from golden.unit import Unit, answers_of, check_comparable, name_of, pad, signature_of
 
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
 """Kinds of difference, the clearest first: two unequal finite numbers; a number, infinity or NaN
@@ -117,6 +121,8 @@ class Comparison(Generic[X], Shown):
     example: Example | None
     flags: tuple[str, ...] = ()
     """The status flags that were compared: the ones that both units have."""
+    proof: Equality | None = None
+    """Whether the two are equal for all operands, if a proof was requested."""
 
     def __repr__(self) -> str:
         sides = " and ".join(
@@ -174,7 +180,7 @@ class Comparison(Generic[X], Shown):
                 "x": example.side(example.trace_x, example.operands_x, example.x),
                 "y": example.side(example.trace_y, example.operands_y, example.y),
             },
-        }
+        } | ({} if self.proof is None else {"proof": self.proof.as_dict()})
 
 
 def _named(unit: Unit) -> dict[str, str]:
@@ -205,7 +211,7 @@ def compare(
         OperandError: the two do not take the same operands, or the budget is not positive.
     """
     x, y = _with_c(x), _with_c(y)
-    _check_comparable(signature_of(x), signature_of(y))
+    check_comparable(signature_of(x), signature_of(y))
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
     search = _Differences(x, y)
@@ -221,48 +227,52 @@ def compare(
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest(), search.flags)
 
 
+def compare_and_prove(
+    x: Instruction,
+    y: Instruction,
+    seconds: float = 120.0,
+    seed: int = 0,
+    budget: int = 100_000,
+    progress: Callable[[int, int], None] | None = None,
+    tell: Tell = lambda _text: None,
+) -> Comparison[Instruction]:
+    """As `compare`; where no difference was found, a proof that there is none, or the operands that it finds.
+
+    Args:
+        seconds: for the search of the proof, which has as long again to be checked.
+
+    Raises:
+        OperandError: as compare does; results of two formats. CircuitError: no difference was found, and one
+            of the two has no circuit. ToolMissing: bitwuzla is not installed. MmagoldError: the models of one
+            instruction differ.
+    """
+    x, y = x.stateless, y.stateless
+    check_provable(x, y)
+    start = time.monotonic()
+    found = compare(x, y, seed, budget, progress)
+    if found.example is None:
+        proof = prove(x, y, seconds, tell)
+        if proof.operands is None:
+            return replace(found, proof=proof)
+        search = _Differences(x, y)
+        search.keep("proof", {name: codes[None] for name, codes in proof.operands.items()})
+        found = replace(found, example=search.shortest(), proof=proof)
+    else:
+        refuted = Outcome(REFUTED, 0, 0, seconds={"vectors": time.monotonic() - start})
+        found = replace(found, proof=Equality(x, y, refuted, claim_of(x, y)))
+    assert found.example is not None, "golden/proof/equality.py: both models of both units differ there"
+    for code, trace in zip((found.example.x, found.example.y), found.example.traces, strict=True):
+        if trace.code != code:
+            raise MmagoldError(
+                f"the core of {name_of(trace.instruction)} gives 0x{code:x}, its reference "
+                f"0x{trace.code:x}: a fault of mmagold; operands {found.example.operands_x}"
+            )
+    return found
+
+
 def _with_c(unit: X) -> X:
     """An instruction with c as an operand, also where it keeps its accumulator."""
     return cast(X, unit.stateless) if isinstance(unit, Instruction) else unit
-
-
-def _check_comparable(x: Signature, y: Signature) -> None:
-    for unit in (x, y):
-        if unit.state:
-            raise OperandError(f"cannot compare: {unit.name} takes no c, it keeps its accumulator")
-    for operand in ("a", "b", "c", "scale_a", "scale_b"):
-        fx, fy = x.formats.get(operand), y.formats.get(operand)
-        if fx != fy:
-            names = [fmt.name if fmt else "none" for fmt in (fx, fy)]
-            raise OperandError(
-                f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}"
-            )
-    if x.modes is not None and x.modes == y.modes:
-        for code, _ in x.modes.codes():
-            _check_comparable(x.of_mode(code), y.of_mode(code))
-        return
-    if x.modes != y.modes:
-        raise OperandError(
-            f"cannot compare: {x.name} and {y.name} have different modes; compare one mode of each "
-            "(`mode_units`)"
-        )
-    if x.pattern != y.pattern:
-        raise OperandError(f"cannot compare: {x.name} and {y.name} have different sparsity")
-    if x.scale_block != y.scale_block:
-        raise OperandError(f"cannot compare: scale blocks are {x.scale_block} and {y.scale_block}")
-
-
-def pad(operands: Operands, unit: Unit | Signature) -> Operands:
-    """Appends zeros (scales: ones, metadata: a legal nibble) to operands (..., k) until they fit a longer
-    unit."""
-    takes = signature_of(unit)
-    shapes = takes.operand_shapes(matrices=False)
-    padded = {}
-    for name, codes in operands.items():
-        missing = shapes[name][0] - codes.shape[-1] if shapes[name] else 0
-        tail = np.full((*codes.shape[:-1], missing), takes.at_rest(name), codes.dtype) if missing else None
-        padded[name] = codes if tail is None else np.concatenate([codes, tail], axis=-1)
-    return padded
 
 
 class _Differences:
@@ -283,8 +293,14 @@ class _Differences:
         tally, classes = self.counts[kind], self.differences(operands)
         tally.trials += count
         for index, name in enumerate(DIFFERENCES):
+            tally.differences[name] += int(np.count_nonzero(classes == index))
+        self.keep(kind, operands, classes)
+
+    def keep(self, kind: str, operands: Operands, classes: npt.NDArray[np.int64] | None = None) -> None:
+        """Keeps the first dot product of a batch for each class of difference, one of a kind."""
+        classes = self.differences(operands) if classes is None else classes
+        for index, name in enumerate(DIFFERENCES):
             hits = np.flatnonzero(classes == index)
-            tally.differences[name] += len(hits)
             if len(hits) and sum(k == kind for k, _ in self.found[name]) == 0:
                 self.found[name].append(
                     (kind, {key: codes[hits[0] : hits[0] + 1] for key, codes in operands.items()})

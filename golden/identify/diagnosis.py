@@ -32,6 +32,7 @@ from golden.model.instruction import Instruction
 from golden.number.arrays import codes as codes_of
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
+from golden.proof.equality import counterexample
 from golden.unit import Unit
 
 __all__ = ["ACCEPTED", "Diagnosis", "Fault", "Hypothesis", "diagnose", "names"]
@@ -113,6 +114,23 @@ class Diagnosis:
         """All hypotheses that explain every result (for a unit with modes every one of this mode), the
         simplest first."""
         return tuple(hypothesis for hypothesis in self.hypotheses if hypothesis.remaining == 0)
+
+    def between(self, seconds: float = 20.0) -> Operands | None:
+        """Operands (n, ...) on which the best explanation and others of the same results differ, as a solver
+        finds them (golden/proof): ask the unit for these, and one less is left. None where none were found,
+        where the others are no units of the language, or where the solver is not installed.
+
+        Args:
+            seconds: of all; each pair has an equal share.
+        """
+        if not self.explaining or not self.explaining[0].has_words:
+            return None
+        best, *others = (one.known_instruction for one in self.explaining if one.has_words)
+        found: list[Operands] = []
+        for other in others:
+            told = counterexample(best, other, seconds / len(others))
+            found += [] if told is None else [told]
+        return {name: np.stack([one[name] for one in found]) for name in found[0]} if found else None
 
     @property
     def explained_by_one(self) -> bool:

@@ -19,11 +19,12 @@ from golden.catalog import architectures
 from golden.catalog.compared_units import Block, kind_of, members, plain
 from golden.catalog.families import families
 from golden.catalog.relatives import arithmetic
-from golden.identify.comparing import CLASSES, classify, pad
+from golden.identify.comparing import CLASSES, classify
 from golden.identify.minimising import cost, minimise
 from golden.model.instruction import Instruction
 from golden.program.signature import FIRST_COLUMNS, SCALES, Operands
 from golden.stimuli import SEARCH_KINDS, generate
+from golden.unit import pad
 
 TRIES_OF_A_KIND = 256
 """Dot products of each stimulus kind."""

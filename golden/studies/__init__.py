@@ -36,6 +36,7 @@ _MODULES = {
     "as-published": "as_published",
     "overflow-edges": "overflow_edges",
     "observations": "observations",
+    "adder-width": "adder_width",
 }
 
 

@@ -58,6 +58,7 @@ class Transaction:
         undefined: whether x is in it.
         held: whether it is made of what registers held or of operands of other cycles, though no case showed
             that it depends on them.
+        registers: what its registers hold in the cycles of the transaction, by signal and cycle.
     """
 
     result: Word
@@ -65,10 +66,14 @@ class Transaction:
     waited: int
     undefined: bool
     held: bool
+    registers: Mapping[str, Word]
 
 
-def transaction(dut: Dut, words: Words, operands: Word) -> Transaction:
+def transaction(dut: Dut, words: Words, operands: Word, label: str = "") -> Transaction:
     """Reads a unit's answer to an operand word, one transaction after a reset.
+
+    Args:
+        label: of the variables of what registers hold at first: two units in one table share none.
 
     Raises:
         SimulatorMissing: there is no Yosys with slang. ElaborationError: it refuses the unit.
@@ -82,7 +87,7 @@ def transaction(dut: Dut, words: Words, operands: Word) -> Transaction:
     reset = dut.reset.cycles if dut.reset else 1  # the wrapper has registers of its own
     # 1. When does it take operands? The first cycle after the reset in which it is ready for certain.
     for waited in range(_PATIENCE):
-        netlist = Netlist(module, words, operands, reset, reset + waited)
+        netlist = Netlist(module, words, operands, reset, reset + waited, label)
         if netlist.port("in_ready", netlist.taken).constant == 1:
             break
     else:
@@ -111,7 +116,7 @@ def transaction(dut: Dut, words: Words, operands: Word) -> Transaction:
                 f"{_said(str(each.value))}"
             )
     undefined = any(str(each.value).startswith(("x.", "open.")) for each in variables)
-    return Transaction(result, latency, waited, undefined, bool(held))
+    return Transaction(result, latency, waited, undefined, bool(held), netlist.registers(result))
 
 
 def _heeds(result: Word, variables: Sequence[Word], one: Word) -> bool:
@@ -153,11 +158,13 @@ class Netlist:
     Args:
         module: as Yosys writes it.
         operands: the operand word of that cycle; in any other cycle it is anything.
+        label: of variables that another netlist in the same table must not share.
     """
 
     def __init__(
-        self, module: Mapping[str, Any], words: Words, operands: Word, reset: int, taken: int
+        self, module: Mapping[str, Any], words: Words, operands: Word, reset: int, taken: int, label: str = ""
     ) -> None:
+        self.label = label
         self.module, self.words, self.operands, self.reset, self.taken = module, words, operands, reset, taken
         self._drivers: dict[int, tuple[str, str, int]] = {}
         self._cells: dict[tuple[str, int], Word | None] = {}
@@ -178,6 +185,19 @@ class Netlist:
         """What an output port shows in a cycle."""
         return self.bits(self.module["ports"][name]["bits"], at)
 
+    def registers(self, result: Word) -> dict[str, Word]:
+        """What registers hold of which a result is made, by a signal's name and the cycles since the
+        operands were taken."""
+        reached = set(order([result]))
+        nets = {tuple(net["bits"]): name for name, net in self.module["netnames"].items() if "$" not in name}
+        found = {}
+        for (name, at), word in self._cells.items():
+            cell = self.module["cells"][name]
+            if word in reached and cell["type"] in _STEADY and word.op not in ("const", "var"):
+                signal = nets.get(tuple(cell["connections"]["Q"]), name)
+                found[f"{signal}@{at - self.taken}"] = word
+        return found
+
     def bits(self, bits: Sequence[Any], at: int) -> Word:
         """The word of some bits, lowest first, made of pieces as long as can be."""
         pieces: list[Word] = []
@@ -188,8 +208,12 @@ class Netlist:
                 while end < len(bits) and bits[end] == bits[place]:
                     end += 1
                 pieces.append(self.literal(bits[place] * (end - place), at))
+            elif pieces and bits[place] == bits[place - 1]:  # a bit again and again: a sign's extension
+                while end < len(bits) and bits[end] == bits[place]:
+                    end += 1
+                pieces[-1] = self.words.extend_signed(pieces[-1], pieces[-1].width + end - place)
             elif (driver := self._drivers.get(bits[place])) is None:
-                pieces.append(self.words.variable(f"open.{bits[place]}@{at}", 1))
+                pieces.append(self.words.variable(f"open.{bits[place]}@{at}{self.label}", 1))
             else:
                 kind, name, first = driver
                 while end < len(bits) and self._drivers.get(bits[end]) == (kind, name, first + end - place):
@@ -407,7 +431,7 @@ class _Cell:
                 if active.constant:
                     return self.input(value) if value else self._reset_value("ARST_VALUE")
         if self.at == 0:
-            return words.variable(f"start.{self.name}", self.width)
+            return words.variable(f"start.{self.name}{self.netlist.label}", self.width)
         enable = self._active("EN", 1) if "EN" in self.cell["connections"] else words.constant(1, 1)
         reset = self._active("SRST", 1) if "SRST" in self.cell["connections"] else words.constant(0, 1)
         if self.kind == "$sdffce":

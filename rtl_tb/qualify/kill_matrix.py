@@ -31,7 +31,7 @@ def print_matrix(result: Qualification, console: Console) -> None:
 
     table = Table(*_COLUMNS, box=None, pad_edge=False)
     for row in result.rows:
-        table.add_row(*_cells(row), style=None if row.default.killed else "red")
+        table.add_row(*_cells(row), style=None if row.default.killed or row.equivalent else "red")
     console.print(table)
     console.print(result.summary())
     for title, names in (
@@ -40,6 +40,10 @@ def print_matrix(result: Qualification, console: Console) -> None:
     ):
         if names:
             console.print(f"{title}: {', '.join(names)}")
+    for row in result.rows:
+        if row.proof is not None:
+            said = f"{row.mutant.name}: {row.proof.verdict}: {row.proof.how}"
+            console.print(said, highlight=False, soft_wrap=True)
 
 
 def markdown(result: Qualification) -> str:
@@ -74,7 +78,7 @@ def html(result: Qualification) -> str:
 
 
 def _html_row(row: Row) -> str:
-    mark = "" if row.default.killed else " class=bad"
+    mark = "" if row.default.killed or row.equivalent else " class=bad"
     cells = "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row))
     return f'<tr{mark} title="{escape(row.mutant.fault)}">{cells}</tr>\n'
 
@@ -103,7 +107,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     names = row.mutant.name, row.mutant.unit_name
     return (
         *names,
-        _found(row.default),
+        _found(row.default) + _proved(row),
         _first(row.default),
         _found(row.random),
         _first(row.random),
@@ -115,6 +119,13 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _found(score: Score) -> str:
     parts = [f"{score.kills:,}"] if score.kills else []
     return ", ".join([*parts, *score.protocol]) or "survives"
+
+
+def _proved(row: Row) -> str:
+    """What a proof says of a survivor."""
+    if row.proof is None:
+        return ""
+    return f": {row.proof.verdict}{' equivalent' * row.equivalent}"
 
 
 def _first(score: Score) -> str:

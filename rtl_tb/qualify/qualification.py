@@ -8,7 +8,8 @@ how many vectors.
 A set of vectors is worth what it finds. Each mutant of rtl_tb/mutants/ is a reference unit with one planted
 fault; a vector kills it when the unit's answer is wrong or never comes, and a protocol failure kills it too.
 The result also has what the same number of uniformly random vectors finds. Then the diagnosis must name the
-planted fault.
+planted fault. Where seconds are given for it, a mutant that survives is proved to be equivalent to its unit,
+or refuted by operands (rtl_tb/qualify/equivalence.py): else nobody knows which of the two it is.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from typing import Any
 import numpy as np
 
 from golden.errors import MmagoldError
+from golden.proof.sweep import OPEN, PROVED, REFUTED
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.dut.description import Dut
+from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
+from rtl_tb.qualify.equivalence import Equivalence, compare, replayed
 from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
 from rtl_tb.qualify.mutants import Mutant, load_mutants
 from rtl_tb.qualify.naming import explanations
@@ -65,6 +68,7 @@ class Row:
         diagnosed: the slugs that explain every result or, where none does, of what is nearest, if that is
             called what the unit is; None if no diagnosis was requested.
         named: whether the planted fault is among them.
+        proof: of a survivor, whether it is equivalent to its unit; None if no proof was requested.
     """
 
     mutant: Mutant
@@ -73,6 +77,12 @@ class Row:
     kinds: dict[str, float]
     diagnosed: tuple[str, ...] | None = None
     sentence: str = ""
+    proof: Equivalence | None = None
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether it is proved that the mutant answers as its unit does: it is no fault."""
+        return self.proof is not None and self.proof.verdict == PROVED
 
     @property
     def named(self) -> bool:
@@ -96,12 +106,13 @@ class Qualification:
     @property
     def unnamed(self) -> list[str]:
         """Mutants whose `diagnosis` is not among the explanations."""
-        return [row.mutant.name for row in self.rows if row.mutant.diagnosis and not row.named]
+        rows = [row for row in self.rows if row.mutant.diagnosis and not row.equivalent]
+        return [row.mutant.name for row in rows if not row.named]
 
     @property
     def passed(self) -> bool:
-        """Every mutant dies and every fault that should be named is."""
-        return not self.survivors and not self.unnamed
+        """Every mutant dies or is proved equivalent, and every fault that should be named is."""
+        return all(row.default.killed or row.equivalent for row in self.rows) and not self.unnamed
 
     def summary(self) -> str:
         """One sentence."""
@@ -112,7 +123,16 @@ class Qualification:
         return (
             f"{killed} of {len(self.rows)} mutants die in the default set of {self.count:,} vectors, "
             f"{random} in the same number of random ones; the diagnosis names {named} of {wanted} faults"
+            f"{self._proved()}"
         )
+
+    def _proved(self) -> str:
+        """What became of the survivors; nothing where no proof was requested."""
+        verdicts = [row.proof.verdict for row in self.rows if row.proof is not None]
+        if not verdicts:
+            return ""
+        proved, refuted, open_ = (verdicts.count(one) for one in (PROVED, REFUTED, OPEN))
+        return f"; of the survivors {proved} are PROVED equivalent, {refuted} REFUTED, {open_} OPEN"
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON."""
@@ -141,6 +161,7 @@ def _row_dict(row: Row) -> dict[str, Any]:
         "diagnosed": None if row.diagnosed is None else list(row.diagnosed),
         "named": row.named,
         "sentence": row.sentence,
+        "proof": None if row.proof is None else row.proof.as_dict(),
     }
 
 
@@ -155,6 +176,7 @@ def qualify(
     progress: Progress | None = None,
     build: Path | None = None,
     diagnosis: bool = True,
+    prove: float = 0.0,
 ) -> Qualification:
     """Runs mutants and returns their fates.
 
@@ -165,6 +187,7 @@ def qualify(
         build: folder for the mutants and what is built of them, used again by the next run; None: a temporary
             one.
         diagnosis: whether the planted faults are diagnosed.
+        prove: seconds for the proof of each survivor, and as long again for its check; 0: none.
 
     Raises:
         UnknownNameError: no mutant of that name.
@@ -177,7 +200,7 @@ def qualify(
         folder = build or Path(temporary)
         with ThreadPoolExecutor(max(jobs, 1)) as pool:
             futures = {
-                pool.submit(_one, mutant, folder / mutant.name, count, seed, diagnosis): mutant
+                pool.submit(_one, mutant, folder / mutant.name, count, seed, diagnosis, prove): mutant
                 for mutant in mutants
             }
             rows = {}
@@ -194,7 +217,7 @@ def qualify(
     return result
 
 
-def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -> Row:
+def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool, prove: float) -> Row:
     """Builds one mutant and runs both sets through it."""
     try:
         dut = mutant.plant(folder / "rtl")
@@ -204,14 +227,22 @@ def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -
         random = default_set(dut.instruction, count, seed, dut.level, {"random_bits": 1.0})
         verdict, score = _run(dut, mutant, folder / "build", default)
         _, random_score = _run(dut, mutant, folder / "build", random)
+        proof = _proof(mutant, dut, folder / "build", prove) if prove and not score.killed else None
     except MmagoldError as error:
         raise RtlError(f"mutant '{mutant.name}': {error}") from error
     kinds = {row.kind: row.failed / row.tried for row in verdict.by_named_kind()}
-    fate = Row(mutant, score, random_score, kinds)
+    fate = Row(mutant, score, random_score, kinds, proof=proof)
     if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():
         named = explanations(verdict, dut)
         fate.diagnosed, fate.sentence = named.slugs, named.sentence
     return fate
+
+
+def _proof(mutant: Mutant, dut: Dut, build: Path, seconds: float) -> Equivalence:
+    """Whether a survivor answers as its unit does; nothing of one whose fault is in the protocol."""
+    if mutant.group != "arithmetic":
+        return Equivalence(OPEN, "its fault shows in traffic; a proof is of one transaction after a reset")
+    return replayed(compare(load_dut(mutant.unit), dut, seconds), dut, build)
 
 
 def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Verdict, Score]:

@@ -17,6 +17,7 @@ from itertools import pairwise, takewhile
 import numpy as np
 
 from golden import stimuli
+from golden.circuit.words import CircuitError
 from golden.identify.blackbox import fitting, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
@@ -24,11 +25,14 @@ from golden.identify.blackbox.canonical import canonical_form
 from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.neighbourhood import Hints, Move, moves, resets
 from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
+from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.number.frozen import replace
 from golden.program.keys import declared
 from golden.program.signature import Operands
 from golden.program.steps import Align, Step, Sum
+from golden.proof.equality import provable, prove
+from golden.proof.sweep import PROVED
 from golden.yamlfile import MISSING
 
 Rng = Callable[..., np.random.Generator]
@@ -330,6 +334,38 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
             differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
             found += [{name: codes[differing] for name, codes in drawn.items()}] if len(differing) else []
     return _joined(found) if found else None
+
+
+def by_solver(
+    candidate: Candidate, rivals: Iterable[Instruction], seconds: float
+) -> tuple[Operands | None, set[Instruction]]:
+    """Operands (n, ...) that a candidate and programs which nothing drawn told from it answer otherwise, as a
+    solver finds them (golden/proof), None where it finds none; and the programs that are proved to be equal
+    to it for all operands.
+
+    Args:
+        rivals: those that matter most come first: each gets an equal share of the seconds that are left.
+    """
+    end, left, equal = time.monotonic() + seconds, list(rivals), set[Instruction]()
+    if not provable():
+        return None, equal
+    found: Operands | None = None
+    for place, rival in enumerate(left):
+        if found is not None and (rival.dot(**found) != candidate.dot(**found)).any():
+            continue  # what tells one often tells its neighbours
+        share = (end - time.monotonic()) / (len(left) - place)
+        if share <= 0:
+            break
+        try:
+            told = prove(candidate.instruction, rival, share)
+        except CircuitError:  # nothing can be said of it
+            continue
+        if told.outcome.verdict == PROVED:
+            equal.add(rival)
+        if told.operands is not None:
+            batch = {name: codes[None] for name, codes in told.operands.items()}
+            found = batch if found is None else _joined([found, batch])
+    return found, equal
 
 
 class _Pool:

@@ -163,6 +163,7 @@ _CODES_FROM, _PARTS_OF_CODES = 2, 4
 _SHARE_OF_FITS = 0.6
 """Part of the time left that fits may take; the rest is for checking."""
 _SHOWN = "shown in the report"
+_SOLVED = "found by a solver"
 _AIMS = 3
 """Targets that operands of each kind are drawn for in one round: the formats, the candidate, another unit."""
 _WIDER = (8, 2, 16, 4)
@@ -202,6 +203,7 @@ def dissect(
     progress: Progress | None = None,
     resume: str | Path | None = None,
     near: Instruction | None = None,
+    solver: float = 0.0,
     **more: Any,
 ) -> Found:
     """Finds the specification of a black box.
@@ -220,6 +222,9 @@ def dissect(
         resume: a file of questions, answers and the candidate. If it exists, its dissection is continued with
             a new budget of `seconds` and `asks`; it is written at the end.
         near: what the box is meant to be: the first start, with no more credit than any other.
+        solver: seconds for a solver, of `seconds`, with values of keys that no question separates: it proves
+            that they give the same unit, or finds operands for a query. 0: none; nor if it is not installed
+            (`mmagold[prove]`).
         more: of a function: scale_block and pattern, as Signature has them.
 
     Raises:
@@ -249,7 +254,7 @@ def dissect(
     if signature_of(unit).modes is not None:
         if resume is not None:
             raise OperandError(f"{name_of(unit)} has modes: {_RESUME} is for a unit of one mode")
-        return _mode_by_mode(unit, seconds, asks, seed, progress, near)
+        return _mode_by_mode(unit, seconds, asks, seed, progress, near, solver)
     if near is not None and near.mode_units:
         raise OperandError(f"argument 'near' has modes, {name_of(unit)} has none: name a unit without")
     start = None if near is None else _meant(unit, near)
@@ -258,7 +263,7 @@ def dissect(
     begun = time.monotonic()
     unread = find_ignored_bits(unit, asks, seconds, lambda *numbers: np.random.default_rng([seed, *numbers]))
     seconds -= time.monotonic() - begun
-    search = _Search(unread.unit, seconds, asks - unread.queries, seed, progress, near=start)
+    search = _Search(unread.unit, seconds, asks - unread.queries, seed, progress, near=start, solver=solver)
     if resume is not None and Path(resume).exists():
         search.remember(resume)
     try:
@@ -301,7 +306,13 @@ def _meant(unit: Unit, near: Instruction) -> Candidate:
 
 
 def _mode_by_mode(
-    unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None, near: Instruction | None
+    unit: Unit,
+    seconds: float,
+    asks: int,
+    seed: int,
+    progress: Progress | None,
+    near: Instruction | None,
+    solver: float,
 ) -> Found:
     """Dissects a unit mode by mode. Each search begins with the result of the mode before, and with what the
     mode is meant to be. At the end the queries switch modes, which no search of one mode does."""
@@ -322,7 +333,7 @@ def _mode_by_mode(
     for turn, code in enumerate(codes):
         left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / _SHARE_IN_TURNS)
         each = (asks - share) // len(codes)
-        search = _Search(views[code], left, each, seed, progress, before, own.get(code))
+        search = _Search(views[code], left, each, seed, progress, before, own.get(code), solver)
         found[code] = search.run()
         before = before if search.state.fit is None else search.state.fit.candidate
     whole = of_modes(name_of(unit), modes, found)
@@ -391,8 +402,10 @@ class _Search:
         progress: Progress | None,
         before: Candidate | None = None,
         near: Candidate | None = None,
+        solver: float = 0.0,
     ) -> None:
         self.started = time.monotonic()
+        self.solver = solver
         self.deadline = self.started + seconds
         self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
         self.codes = Coverage(signature_of(unit))
@@ -1326,6 +1339,7 @@ class _Search:
             # First the recorded questions, which cost nothing; then queries for what they leave open.
             self._rule_out(fit)
             evidence = self._evidence(candidate)
+            evidence = self._solved(candidate, evidence)
             until = time.monotonic() + min(_FORCED_SECONDS, max(self.dense.left, 0) / 8)
             first = forced(fit.changes, self.bank)
             self.forced, queried = shrunk(first, fit.changes, self.bank, until, self._final_queries)
@@ -1333,6 +1347,24 @@ class _Search:
                 self.bank.add(_SHOWN, *one)
             self.weighed = (candidate.key, len(self.bank)), evidence
         return self.weighed[1]
+
+    def _solved(self, candidate: Candidate, evidence: Evidence) -> Evidence:
+        """The evidence after a solver compared the values of keys that no question separates: values that it
+        proves to be the same are not undecided, and its operands for the others are sent to the box. Keys that
+        every unit has come first. It has its seconds once for a dissection."""
+        start, left = time.monotonic(), min(self.solver, max(self.dense.left, 0) / 2)
+        if left <= 0:
+            return evidence
+        keys = sorted(evidence.properties, key=lambda one: discriminate.is_extra(one.key))
+        units = (unit for one in keys for _, unit in one.alike)
+        found, equal = discriminate.by_solver(candidate, units, left)
+        self.solver -= time.monotonic() - start
+        if found is not None:
+            some = evenly(np.arange(len(found["a"])), self._left)
+            queried = self._final_queries({name: codes[some] for name, codes in found.items()})
+            self.bank.add(_SOLVED, *queried)
+            evidence = self._evidence(candidate)
+        return replace(evidence, properties=tuple(one.without(equal) for one in evidence.properties))
 
     def _rule_out(self, fit: fitting.Fit) -> None:
         """Adds questions of the rounds to the bank that refute rivals which the bank leaves open. Keys that

@@ -9,7 +9,7 @@ box did, that question is a witness for the key; if it answers all as the box di
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -65,6 +65,7 @@ class Property:
         witnesses: the refuted values with the fewest refuting questions.
         undecided: values with which every recorded question has the same answer.
         alike: the units that have these values; several if one value can stand in different places.
+        same: values that are proved to give the same unit for all operands.
         said, queries: for a property without a key, how it was tested, and with how many questions.
     """
 
@@ -76,6 +77,15 @@ class Property:
     alike: tuple[tuple[str, Instruction], ...] = ()
     said: str = ""
     queries: int = 0
+    same: tuple[str, ...] = ()
+
+    def without(self, equal: Collection[Instruction]) -> Property:
+        """The property once some units are proved to be the candidate."""
+        left = tuple((value, unit) for value, unit in self.alike if unit not in equal)
+        values = {value for value, _ in left}
+        undecided = tuple(value for value in self.undecided if value in values)
+        same = tuple(value for value in self.undecided if value not in values)
+        return replace(self, alike=left, undecided=undecided, same=same)
 
     @property
     def confidence(self) -> int:
@@ -93,6 +103,7 @@ class Property:
             "confidence": self.confidence,
             "witnesses": [one.as_dict() for one in self.witnesses],
             "undecided": list(self.undecided),
+            "same": list(self.same),
             "said": self.said,
         }
 

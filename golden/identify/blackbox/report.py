@@ -552,6 +552,11 @@ def _open(found: Found) -> Iterator[str]:
     yield from (f"- {escape.markdown(one)}" for one in found.undecided)
     if not found.undecided:
         yield "The queries of this dissection left nothing open."
+    same = [one for one in found.properties if one.same]
+    if same:
+        count, keys = sum(len(one.same) for one in same), "; ".join(one.key for one in same)
+        said = f"{count} other values are proved to give the same unit for all operands: {keys}."
+        yield from ("", escape.markdown(said))
     if found.example is not None:
         operands = ", ".join(
             f"{name} = {[hex(code) for code in codes.ravel().tolist()]}"

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from golden.circuit.words import Word, Words, evaluate
-from rtl_tb.prove.linear import Forms
+from golden.proof.linear import Forms
 
 WIDTHS = {"a": 3, "b": 3, "c": 3, "s": 1}
 

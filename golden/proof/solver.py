@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from golden.circuit.words import CircuitError, Word, Words, order
-from rtl_tb.errors import SimulatorMissing
+from golden.errors import ToolMissing
 
 HOLD, NEVER, UNKNOWN = "hold", "never", "unknown"
 """They hold at once for some values; for none; not known in the time given."""
@@ -44,12 +44,12 @@ class Solver:
     """bitwuzla, with the terms of one table of words.
 
     Raises:
-        SimulatorMissing: it is not installed.
+        ToolMissing: it is not installed.
     """
 
     def __init__(self) -> None:
         if importlib.util.find_spec("bitwuzla") is None:
-            raise SimulatorMissing(f"bitwuzla, which proves, was not found; install it with: {GET_BITWUZLA}")
+            raise ToolMissing(f"bitwuzla, which proves, was not found; install it with: {GET_BITWUZLA}")
         self.api: Any = importlib.import_module("bitwuzla")
         self.manager = self.api.TermManager()
         self._terms: dict[Word, Any] = {}

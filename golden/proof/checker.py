@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from golden.circuit.words import Word, Words, evaluate, order
-from rtl_tb.errors import RtlError
-from rtl_tb.prove.lemmas import LINEAR, SOLVER, Certificate, Lemma
-from rtl_tb.prove.solver import NEVER, UNKNOWN, again, smtlib
+from golden.errors import MmagoldError
+from golden.proof.lemmas import LINEAR, SOLVER, Certificate, Lemma
+from golden.proof.solver import NEVER, UNKNOWN, again, smtlib
 
 VALUES = 256
 """Values at which two sums are compared: two that differ agree in half of them at most, each time."""
@@ -39,7 +39,7 @@ Ask = Callable[[str, float], str]
 """A question as SMT-LIB and seconds; NEVER, UNKNOWN or something else."""
 
 
-class NotAProof(RtlError):
+class NotAProof(MmagoldError):
     """A certificate that does not prove what it says, or of which that is not known in the time given."""
 
 

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from golden.circuit.words import Values, Word, evaluate, order
-from rtl_tb.prove.lemmas import Certificate, OutOfTime
-from rtl_tb.prove.problem import Problem
-from rtl_tb.prove.prover import COMMON, DEEPER, FEW, NOTHING, POINTS, PRODUCTS, Prover, core
-from rtl_tb.prove.ranges import range_facts
-from rtl_tb.prove.solver import HOLD, again
+from golden.proof.lemmas import Certificate, OutOfTime
+from golden.proof.problem import Problem
+from golden.proof.prover import COMMON, DEEPER, FEW, NOTHING, POINTS, PRODUCTS, Prover, core
+from golden.proof.ranges import range_facts
+from golden.proof.solver import HOLD, again
 
 PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
 Tell = Callable[[str], None]
@@ -72,6 +72,7 @@ class Sweep:
         open: of the unit's words that had a candidate and were not proved to be it, the candidates' names.
         matched: names of the points that some word of the unit was proved to be.
         steps, last: what a Certificate has.
+        late: whether its time ended.
 
     Args:
         before: a sweep of another unit in the same table, of which every lemma holds here, too.
@@ -95,6 +96,7 @@ class Sweep:
             self.prover.until = until
         self.roots = [self.spec, self.unit, *self.points.values(), *self.assumed]
         self.own = order([self.spec, *self.points.values()])
+        self.mine = frozenset(self.own)
         self.factors = {core(arg) for word in self.own if word.op == "mul" for arg in word.args}
         self.widths = {str(word.value): word.width for word in order(self.roots) if word.op == "var"}
         self.rng = random.Random(1)
@@ -103,6 +105,7 @@ class Sweep:
         self.values: dict[Word, Values] = {}
         self.open: dict[str, None] = {}
         self.matched: dict[str, None] = {}
+        self.late = False
         self.unproved_facts: list[str] = []
         self.differences: list[tuple[Word, Word, dict[str, int], dict[str, int]]] = []
         self.steps: dict[Word, int] = {}
@@ -137,6 +140,8 @@ class Sweep:
         Raises:
             Refuted: operands on which the results differ.
         """
+        if self.unit is self.spec:  # by structure
+            return PROVED
         self._learn(self.vectors)
         try:
             for asked, facts in ((_RANGE, self.ranges), (_FACT, self.facts)):
@@ -156,6 +161,7 @@ class Sweep:
                     self._tried(result, self.spec, answer.variables)
                 self._falsify()
         except OutOfTime:
+            self.late = True
             self.tell("out of time")
         return OPEN
 
@@ -224,7 +230,8 @@ class Sweep:
         if new in self._settled:
             return self._settled[new]
         candidates = self._candidates(word, self.values[word])
-        if any(each.word is new for each in candidates):
+        named = any(each.base in self.names for each in candidates)
+        if any(each.word is new for each in candidates) or (new in self.mine and not named):
             return None  # by structure
         for each in candidates:
             if (place := self.prover.linear(new, each.word)) is not None:

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from golden.circuit.words import Word, Words, order
-from rtl_tb.prove.lemmas import LINEAR, SOLVER, Lemma, OutOfTime
-from rtl_tb.prove.linear import Forms
-from rtl_tb.prove.solver import NEVER, UNKNOWN, Answer, Solver, again
+from golden.proof.lemmas import LINEAR, SOLVER, Lemma, OutOfTime
+from golden.proof.linear import Forms
+from golden.proof.solver import NEVER, UNKNOWN, Answer, Solver, again
 
 COMMON, POINTS, DEEPER, PRODUCTS, FEW, NOTHING = "common", "points", "deeper", "products", "few", "nothing"
 """What is free in a question. DEEPER: the points but for the last of them. FEW: nothing, where there are few

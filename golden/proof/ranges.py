@@ -90,6 +90,11 @@ class Ranges:
                 return (0, min(each.high for each in ranges)), None
             case "or" | "xor":
                 return (0, (1 << max(each.high.bit_length() for each in ranges)) - 1), None
+            case "shl":
+                one, two = ranges
+                if two.high < word.width:
+                    ends = [end << by for end in (one.least, one.most) for by in (two.low, two.high)]
+                    return (one.low << two.low, one.high << two.high), (min(ends), max(ends))
             case "lshr":
                 one, two = ranges
                 return (one.low >> min(two.high, word.width), one.high >> min(two.low, word.width)), None

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from golden.circuit.words import Word, Words
-from rtl_tb.prove import checker
-from rtl_tb.prove.checker import NotAProof, check
-from rtl_tb.prove.lemmas import LINEAR, SOLVER, Certificate, Lemma
+from golden.proof import checker
+from golden.proof.checker import NotAProof, check
+from golden.proof.lemmas import LINEAR, SOLVER, Certificate, Lemma
+from golden.proof.solver import UNKNOWN
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("z3")
@@ -111,6 +112,6 @@ def test_what_is_no_proof_is_caught(what: str, why: str, monkeypatch: pytest.Mon
 
 
 def test_a_question_that_no_solver_answers_in_time_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checker, "_solvers", lambda: [("slow", lambda _text, _seconds: checker.UNKNOWN)])
+    monkeypatch.setattr(checker, "_solvers", lambda: [("slow", lambda _text, _seconds: UNKNOWN)])
     with pytest.raises(NotAProof, match="not known to hold"):
         check(proof()[0], 60)

@@ -1,0 +1,104 @@
+"""How far proofs reach: every reference unit, and faults of 48 operand bits planted in their netlists.
+
+.venv/bin/python campaigns/proofs.py --seconds 300 --out proofs.json
+.venv/bin/python campaigns/proofs.py --triggers 2 --units fda_hopper_f16 gps_bf16 --out triggers.json
+.venv/bin/python campaigns/proofs.py --duts folder/*/dut.yaml --out others.json
+
+A row is a unit with its verdict, the seconds of the search, of the check and of the planted faults, the
+processor's seconds of all of them (the solvers run in this process), and what is left of an open one. With
+--triggers, each unit is given so many faults (golden/proof/problem.py), one by one, of which none may be
+proved: one would be a fault of the prover, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import runner
+
+import rtl_tb
+from golden.errors import MmagoldError
+from golden.proof.problem import planted
+from golden.proof.sweep import PROVED, Sweep
+from golden.proof.verdict import searched, settled
+from rtl_tb.dut.description import load_dut
+from rtl_tb.prove.problem import problem_of
+
+UNITS = Path(rtl_tb.__file__).parent / "rtl" / "duts"
+REFUSED = "refused"
+FIRST_SEED = 100
+"""Of the faults of --triggers: a proof plants those of 1 and 2 by itself."""
+
+
+def proof(file: Path, seconds: float) -> dict[str, Any]:
+    """A unit's row. A counterexample is not replayed in a simulator, as `mmagold rtl prove` does."""
+    row: dict[str, Any] = {"unit": file.stem if file.stem != "dut" else file.parent.name}
+    start = time.monotonic()
+    try:
+        problem, read = problem_of(load_dut(file))
+    except MmagoldError as error:
+        return row | {"verdict": REFUSED, "why": str(error).splitlines()[0][:200]}
+    row |= {"words": len(problem.words), "latency": read.latency, "reading": time.monotonic() - start}
+    busy = time.process_time()
+    found = settled(problem, seconds).as_dict()
+    return row | found | {"cpu": time.process_time() - busy}
+
+
+def trigger(file: Path, seconds: float, seed: int) -> dict[str, Any]:
+    """The row of a fault that is planted in a unit."""
+    row: dict[str, Any] = {"unit": file.stem, "seed": seed}
+    problem, _ = problem_of(load_dut(file))
+    fault = planted(problem, seed)
+    if fault is None:
+        return row | {"verdict": "none planted"}
+    start = time.monotonic()
+    verdict, _ = searched(Sweep(fault[0], start + seconds))
+    return row | {"fault": fault[1], "verdict": verdict, "seconds": time.monotonic() - start}
+
+
+def tasks(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
+    """What is run, one after the other."""
+    names = arguments.units or sorted(path.stem for path in UNITS.glob("*.yaml"))
+    files = arguments.duts or [UNITS / f"{name}.yaml" for name in names]
+    for file in files:
+        if not arguments.triggers:
+            yield file, arguments.seconds
+        for seed in range(FIRST_SEED, FIRST_SEED + arguments.triggers):
+            yield file, arguments.seconds, seed
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Rows by verdict."""
+    return dict(Counter(row["verdict"] for row in rows))
+
+
+def main() -> None:
+    """Runs the campaign and prints its numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--units", nargs="*", help="these reference units alone, by name (fda_hopper_f16)")
+    parser.add_argument("--duts", nargs="*", type=Path, help="these descriptions (dut.yaml) instead")
+    parser.add_argument("--triggers", type=int, default=0, help="faults for each unit; 0: prove the units")
+    parser.add_argument("--seconds", type=float, default=300, help="for each search (default 300)")
+    parser.add_argument("--jobs", type=int, default=1, help="units at a time (default 1)")
+    parser.add_argument("--out", type=Path, help="JSON file")
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for _, row in runner.results(trigger if arguments.triggers else proof, tasks(arguments), arguments.jobs):
+        rows.append(row)
+        print({name: value for name, value in row.items() if name != "planted"}, flush=True)
+        load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        report = {"made": runner.made(), "machine": load, "summary": summary(rows), "rows": rows}
+        runner.write(arguments.out, report)
+    print(summary(rows))
+    if arguments.triggers and any(row["verdict"] == PROVED for row in rows):
+        raise SystemExit("a unit with a planted fault was proved: a fault of the prover")
+
+
+if __name__ == "__main__":
+    main()

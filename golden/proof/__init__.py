@@ -1,0 +1,1 @@
+"""Proof, not search: two circuits are equal for all operands, or operands show that they are not."""

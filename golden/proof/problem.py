@@ -1,0 +1,127 @@
+"""What is to be proved: two words of one table are equal, for all operands."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from golden.circuit.words import Word, Words, evaluate, order
+from golden.model.instruction import Instruction
+from golden.program.signature import Operands
+from golden.proof.solver import again
+from golden.vectors.vectorset import default_set
+from golden.vectors.word import WordLayout
+
+VECTORS = 600
+"""Vectors of the first signatures: words that are the same in all of them are taken to be equal until a proof
+or operands say otherwise."""
+TRIGGER_BITS = 48
+"""Operand bits of which a planted fault depends: no vector of a simulation finds one pattern of so many."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Two words of one table that are to be equal.
+
+    Attributes:
+        points, facts: of the specification, see golden/circuit/specification.py.
+        spec, unit: the result words, with what the comparison holds for equal made the same.
+        assumed: bits that are taken to be 1, with their names.
+        vectors: numbers of each operand by name, for which all that is assumed holds.
+        elements: bits of an element of each operand by name.
+    """
+
+    words: Words
+    points: Mapping[str, Word]
+    facts: Sequence[tuple[str, Word]]
+    spec: Word
+    unit: Word
+    assumed: Sequence[tuple[str, Word]]
+    vectors: Mapping[str, Sequence[int]]
+    elements: Mapping[str, int]
+
+
+def columns(unit: Instruction, count: int) -> dict[str, list[int]]:
+    """Operands of structured vectors of dot products, by name: a number each, element 0 lowest."""
+    layout = WordLayout.of(unit)
+    packed = layout.pack_operands(default_set(unit, count, 1).operands)
+    whole = [int.from_bytes(row.tobytes(), "little") for row in packed]
+    return {
+        field.name: [word >> field.lsb & ((1 << field.width) - 1) for word in whole]
+        for field in layout.operand_fields
+    }
+
+
+def operands_of(unit: Instruction, values: Mapping[str, int]) -> Operands:
+    """One dot product (1, ...) as the models take it, of a number for each operand."""
+    layout = WordLayout.of(unit)
+    word = sum(values[field.name] << field.lsb for field in layout.operand_fields)
+    size = (layout.operand_width + 7) // 8
+    return layout.unpack_operands(np.frombuffer(word.to_bytes(size, "little"), np.uint8)[None])
+
+
+def result_of(word: Word, values: Mapping[str, int]) -> int:
+    """What a word is for a number of each variable; those that have none are 0."""
+    rest = {str(one.value): 0 for one in order([word]) if one.op == "var"}
+    found = evaluate([word], {name: [number] for name, number in (rest | dict(values)).items()})
+    return int(found[word][0])
+
+
+def allowed(
+    words: Words, assumed: Sequence[tuple[str, Word]], columns: Mapping[str, Sequence[int]]
+) -> dict[str, list[int]]:
+    """The vectors for which all that is assumed holds."""
+    kept = list(range(len(next(iter(columns.values())))))
+    if assumed:
+        whole = words.all_of(bit for _, bit in assumed)
+        kept = np.flatnonzero(evaluate([whole], columns)[whole]).tolist()
+    return {name: [column[at] for at in kept] for name, column in columns.items()}
+
+
+# Planted faults ---------------------------------------------------------------------------------------------
+
+
+def planted(problem: Problem, seed: int) -> tuple[Problem, str] | None:
+    """The problem of a unit with a fault, and what it is: one bit of a word is wrong for one pattern of
+    TRIGGER_BITS operand bits, which no vector of the problem has, and for some operands with it the result is
+    wrong. None: no such fault was found."""
+    rng = random.Random(seed)
+    words = problem.words
+    variables = [word for word in order([problem.unit]) if word.op == "var" and word.value in problem.vectors]
+    inner = [word for word in order([problem.unit]) if word.op not in ("var", "const") and word.width > 1]
+    share = -(-TRIGGER_BITS // max(len(variables), 1))
+    for _ in range(100):
+        at = rng.randrange(len(next(iter(problem.vectors.values()))))
+        chosen = rng.choice(inner)
+        place = rng.randrange(chosen.width)
+        case = {name: [column[at]] for name, column in problem.vectors.items()}
+        pieces = [(word, min(share, word.width)) for word in variables]
+        trigger = words.all_of(
+            words.equal(words.extract(word, 0, width), words.constant(case[str(word.value)][0], width))
+            for word, width in pieces
+        )
+        made: dict[Word, Word] = {}
+        for word in order([problem.unit]):
+            made[word] = again(words, word, [made[arg] for arg in word.args])
+            if word is chosen:
+                wrong = words.differ(made[word], words.constant(1 << place, word.width))
+                made[word] = words.choose(trigger, wrong, made[word])
+        unit = made[problem.unit]
+        rest = {name: [0] for name in _names([unit, problem.spec]) - set(case)}
+        values = evaluate([unit, problem.spec], case | rest)
+        if values[unit][0] == values[problem.spec][0]:
+            continue  # it does not show
+        lines = evaluate([trigger], problem.vectors)[trigger]
+        kept = [at for at, hit in enumerate(lines) if not hit]
+        vectors = {name: [column[at] for at in kept] for name, column in problem.vectors.items()}
+        bits = sum(width for _, width in pieces)
+        what = f"bit {place} of {chosen.op} of {chosen.width} bits turned at one of 2^{bits} patterns"
+        return replace(problem, unit=unit, vectors=vectors), what
+    return None
+
+
+def _names(roots: Sequence[Word]) -> set[str]:
+    return {str(word.value) for word in order(roots) if word.op == "var"}
