@@ -1350,8 +1350,8 @@ class _Search:
 
     def _solved(self, candidate: Candidate, evidence: Evidence) -> Evidence:
         """The evidence after a solver compared the values of keys that no question separates: values that it
-        proves to be the same are not undecided, and its operands for the others are sent to the box. Keys that
-        every unit has come first. It has its seconds once for a dissection."""
+        proves to be the same are not undecided, and its operands for the others are sent to the box. Keys
+        that every unit has come first. It has its seconds once for a dissection."""
         start, left = time.monotonic(), min(self.solver, max(self.dense.left, 0) / 2)
         if left <= 0:
             return evidence
