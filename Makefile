@@ -52,7 +52,7 @@ header() { echo "#include <$$1>" | $$compiler -x c -fsyntax-only - 2>/dev/null; 
 header stdint.h || missing="$$missing gcc libc6-dev"
 header lz4.h || missing="$$missing liblz4-dev"
 header zlib.h || missing="$$missing zlib1g-dev"
-for tool in g++ make ccache; do
+for tool in g++ make; do
     command -v $$tool >/dev/null || missing="$$missing $$tool"
 done
 perl -MFindBin -MPod::Usage -e 1 2>/dev/null || missing="$$missing perl" # Debian's perl-base lacks what Verilator loads

@@ -51,7 +51,6 @@ ports: {a: a, b: b, c: c, d: d}
 TOOLS = (
     ("g++", ("g++", "c++", "clang++"), "compiles what Verilator writes", "apt-get install g++"),
     ("make", ("make", "gmake"), "builds what Verilator writes", "apt-get install make"),
-    ("ccache", ("ccache",), "optional: makes rebuilds short", "apt-get install ccache"),
 )
 OPTIONAL = (
     ("VCS", ("vcs",), "runs the selfcheck testbench"),
@@ -159,7 +158,7 @@ def _perl() -> Row:
 def _tools() -> Iterator[Row]:
     for name, programs, purpose, remedy in TOOLS:
         path = _which(programs)
-        yield Row(name, path is not None, name != "ccache", "", path or f"{purpose}; {remedy}")
+        yield Row(name, path is not None, True, "", path or f"{purpose}; {remedy}")
 
 
 def _optional() -> Iterator[Row]:
