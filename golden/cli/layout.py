@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from golden.cli import completion
@@ -92,6 +91,8 @@ def _registers(
     lane: int | None,
     register: int | None,
 ) -> list[dict[str, int]] | str:
+    import numpy as np
+
     from golden.errors import OperandError
 
     found: Layout | None = None if ins.fragments is None else getattr(ins.fragments, operand)
@@ -132,6 +133,8 @@ def _place(found: Layout, places: dict[str, Any], at: tuple[int, ...]) -> dict[s
 
 def _picture(found: Layout, places: dict[str, Any]) -> str:
     """Lane and register of each element, lane.register, of the first rows, columns and block."""
+    import numpy as np
+
     rows, columns = min(found.rows, _PICTURED), min(found.cols, _PICTURED)
     cells = [["" for _ in range(columns)] for _ in range(rows)]
     for at in np.argwhere(places["active"] & (places["block"] == 0)):

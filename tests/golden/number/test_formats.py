@@ -30,6 +30,10 @@ GFLOAT = {
     "ue8m0": known.format_info_ocp_e8m0,
 }
 SMALL = (*tuple(GFLOAT), "e5m2fnuz", "e4m3fnuz")
+FINITE = {"f32_finite": "f32", "tf32_finite": "tf32", "bf16_finite": "bf16", "f16_finite": "f16"}
+"""Formats of Tenstorrent whose largest exponent has numbers, and the IEEE formats of the same fields."""
+MAGNITUDES = {"sm32": 31, "sm11": 10}
+"""Integers as a sign and a magnitude of so many bits."""
 SIGNED = tuple(name for name in SMALL if name != "ue8m0")
 
 
@@ -44,7 +48,34 @@ def same(x: np.ndarray, y: np.ndarray) -> bool:
 
 def test_every_format_is_covered() -> None:
     covered = {*SMALL, "ue4m3", "tf32", "f32", "f64", "s32", "s16", "s8", "u8", "s4", "u4", "b1"}
+    covered |= {*FINITE, *MAGNITUDES}
     assert set(formats.formats()) == covered
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_the_largest_exponent_has_numbers(name: str) -> None:
+    """Each code is the number of the IEEE format, and beyond it the fraction times 2 to the next exponent."""
+    fmt, ieee = get_format(name), get_format(FINITE[name])
+    rng = np.random.default_rng(7)
+    for code in map(int, rng.integers(0, 1 << fmt.bits, 500)):
+        number, other = fmt.decode(code), ieee.decode(code)
+        if other.kind in (Kind.ZERO, Kind.FINITE):
+            assert (number.kind, number.sign) == (other.kind, other.sign)
+            assert number.kind == Kind.ZERO or number.value == other.value
+        else:
+            fraction = code >> fmt.ignored_low & (1 << fmt.fraction_bits) - 1
+            value = (1 + Fraction(fraction, 1 << fmt.fraction_bits)) * Fraction(2) ** (fmt.bias + 1)
+            assert number.kind == Kind.FINITE and abs(number.value) == value
+
+
+@pytest.mark.parametrize("name", MAGNITUDES)
+def test_sign_and_magnitude_are_integers(name: str) -> None:
+    fmt, bits = get_format(name), MAGNITUDES[name]
+    for code in (0, 1, 2, 5, (1 << bits) - 1, 1 << bits - 1):
+        for sign in (0, 1):
+            number = fmt.decode(sign << bits | code)
+            assert number.sign == sign
+            assert number.kind == Kind.ZERO if not code else abs(number.value) == code
 
 
 @pytest.mark.parametrize("name", GFLOAT)

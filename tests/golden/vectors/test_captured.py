@@ -122,7 +122,7 @@ def test_every_committed_file_is_in_the_manifest_and_small() -> None:
     assert {
         path for path in files if path.suffix == ".npz" and path.parent.name in captured.architectures()
     } == recorded
-    assert sum(path.stat().st_size for path in files) <= 45 << 20  # of which held-out products take 1.3
+    assert sum(path.stat().st_size for path in files) <= 48 << 20  # of which held-out products take 1.3
 
 
 def test_packing_is_the_same_bytes_every_time() -> None:

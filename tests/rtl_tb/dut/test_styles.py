@@ -4,6 +4,7 @@ the loader and fits the module; what a name does not say is marked."""
 # ruff: noqa: E501
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -442,6 +443,7 @@ def test_ports_as_others_write_them(name: str, tmp_path: Path) -> None:
     checked(tmp_path, source, STYLES[name])
 
 
+@pytest.mark.skipif(shutil.which("ghdl") is None, reason="GHDL is not installed: apt install ghdl")
 @pytest.mark.parametrize("name", VHDL)
 def test_entities_as_others_write_them(name: str, tmp_path: Path) -> None:
     source = tmp_path / "top.vhd"
