@@ -176,7 +176,15 @@ DOORS = {
         "spec",
         "docs",
     ),
-    "I want to know why my numbers differ": ("run", "explain", "compare", "gemm", "dissect", "study"),
+    "I want to know why my numbers differ": (
+        "run",
+        "explain",
+        "compare",
+        "gemm",
+        "invariance",
+        "dissect",
+        "study",
+    ),
 }
 """What a user comes for, and the commands for it, in the order of the help."""
 MORE = "I measure hardware"
