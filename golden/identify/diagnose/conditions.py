@@ -334,7 +334,7 @@ def _of_result(d: Format, expected: Bits, of: str, limits: _Limits) -> Iterator[
         yield Condition(f"{named} is subnormal", f"{named} is not subnormal", subnormal(d, expected))
         yield Condition(f"{named} is infinite", f"{named} is not infinite", np.isinf(value))
         yield Condition(f"{named} is a NaN", f"{named} is not a NaN", np.isnan(value))
-    size = np.abs(np.where(np.isnan(value), 0, value))
+    size = np.abs(np.where(np.isnan(value), np.inf, value))  # a NaN is less than no number
     for power in _powers(limits, named, np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1):
         limit = np.ldexp(1.0, power)
         yield Condition(
@@ -353,7 +353,7 @@ def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[C
     if fmt.is_float:
         yield Condition(f"{name} is subnormal", f"{name} is not subnormal", subnormal(fmt, codes[:, None]))
         yield Condition(f"{name} is a NaN or infinite", f"{name} is finite", special(fmt, codes[:, None]))
-    size = np.abs(np.where(np.isnan(value), 0, value))
+    size = np.abs(np.where(np.isnan(value), np.inf, value))  # a NaN is less than no number
     powers = np.frexp(size[np.isfinite(size) & (size > 0)])[1] - 1
     for power in _powers(
         limits, name, powers, CONDITIONS.limits if name == "c" else CONDITIONS.element_limits
@@ -441,13 +441,13 @@ def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator
         for least in _spread(limits, "products", count[count > 1]):
             text = f"{least} or more {terms} are not zero", f"fewer than {least} {terms} are not zero"
             yield Condition(*text, count >= least)
-    sizes = _sizes(formats, operands)
+    sizes, beyond = _sizes(formats, operands), _beyond_numbers(formats, operands)
     largest, top = sizes.max(axis=1), np.frexp(sizes.max(axis=1))[1] - 1
     named = f"the largest {one}" if k > 1 else f"the {one}" if "b" in operands else one
-    yield Condition(f"{named} is not zero", f"{named} is zero", largest > 0)
+    yield Condition(f"{named} is not zero", f"{named} is zero", (largest > 0) | beyond)
     for power in _powers(limits, "largest", top[largest > 0]) if "b" in operands or k > 1 else ():
         text = f"{named} is 2^{power} or more in size", f"{named} is less than 2^{power} in size"
-        yield Condition(*text, (largest > 0) & (top >= power))
+        yield Condition(*text, (largest > 0) & (top >= power) | beyond)
     if "c" not in operands:
         return
     c = _finite_size(formats["c"], operands["c"])
@@ -458,6 +458,14 @@ def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator
             f"the exponent of {named} is less than that of c {distance:+d}",
         )
         yield Condition(*text, both & (apart >= distance))
+
+
+def _beyond_numbers(formats: Formats, operands: Operands) -> npt.NDArray[np.bool_]:
+    """(n,): whether a factor or a scale is infinite or a NaN: such a product is less than no number."""
+    names = [name for name in ("a", "b", "scale_a", "scale_b") if name in operands]
+    return np.any(
+        [~np.isfinite(to_float(formats[name], operands[name])).all(axis=1) for name in names], axis=0
+    )
 
 
 _HUGE = 1e300
