@@ -43,10 +43,10 @@ _NEAR = 24
 def rounded_sum(ins: Instruction) -> Instruction:
     """The unit that rounds the exact c + sum(a[k] * b[k]) once, to nearest even,
     with signed zeros and subnormals; without b or c where `ins` has none."""
-    terms = ", ".join(_terms(ins))
+    terms, nan = ", ".join(_terms(ins)), ins.formats["d"].nan
     steps = [
         *_products(ins),
-        f"special_values: {{of: [{terms}], nan: {ins.formats['d'].nan}}}",
+        *([] if nan is None else [f"special_values: {{of: [{terms}], nan: {nan}}}"]),
         f"sum: {{of: [{terms}], to: total}}",
         "round: {of: total, rounding: nearest_even, overflow: ieee, zero: signed}",
     ]
@@ -57,7 +57,7 @@ def fma_chain(ins: Instruction) -> Instruction:
     """The unit of fused multiply-adds from c, k ascending, each rounded to nearest even in D's format; of
     additions alone where `ins` has scales or no b."""
     d = ins.formats["d"]
-    rounds = f"to: d, format: {d.name}, rounding: nearest_even, nan: {d.nan}"
+    rounds = f"to: d, format: {d.name}, rounding: nearest_even" + ("" if d.nan is None else f", nan: {d.nan}")
     if ins.scale_block or "b" in ins.absent:
         terms = ", ".join(reversed(_terms(ins)))
         return _unit(ins, [*_products(ins), f"sum: {{of: [{terms}], order: sequential, {rounds}}}"])

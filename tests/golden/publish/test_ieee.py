@@ -190,3 +190,12 @@ def test_integer_overflow(suffix: str) -> None:
     assert not -(2**31) <= total < 2**31
     wanted = max(-(2**31), min(2**31 - 1, total)) if suffix else total
     assert int(ins.dot(**found.example)) == wanted % 2**32
+
+
+def test_results_without_a_nan_have_units_of_ieee_754() -> None:
+    """A product of 1.5 and 2 from 0.25 is 3.25 in each; no step asks for the NaN that f16 of Tensix lacks."""
+    ins = golden.instruction("tensix_wormhole", "mvmul.f16.f16.f16.lofi")
+    a, b = np.zeros(16, np.uint16), np.zeros(16, np.uint16)
+    a[0], b[0] = 0x3E00, 0x4000
+    for unit in (ieee.rounded_sum(ins), ieee.fma_chain(ins)):
+        assert int(unit.dot(a, b, np.uint16(0x3400))) == 0x4280
