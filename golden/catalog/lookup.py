@@ -103,6 +103,9 @@ def instruction(architecture: str, name: str | None = None) -> Instruction:
             stands for several instructions.
         UnknownArithmeticError: the architecture has it, but what it computes is not public.
     """
+    for what, text in (("architecture", architecture), ("name", name)):
+        if not isinstance(text, str) and not (what == "name" and text is None):
+            raise UnknownNameError(f"argument '{what}' is {text!r}, expected a text such as 'hopper'")
     if name is None:
         return resolve(architecture)
     cached = _cache.get((architecture, name))

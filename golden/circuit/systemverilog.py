@@ -20,6 +20,7 @@ import yaml
 
 from golden.circuit.specification import HELD, Circuit, circuit_of
 from golden.circuit.words import CircuitError, Word, Words
+from golden.files.escape import SYSTEMVERILOG
 from golden.files.output import write_folder
 from golden.model.instruction import Instruction
 from golden.program.steps import STEPS
@@ -100,6 +101,8 @@ def write(
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise CircuitError(f"prefix is '{name}', expected letters, digits and '_'")
+    if name in SYSTEMVERILOG:
+        raise CircuitError(f"prefix is '{name}', a keyword of SystemVerilog; expected the name of a module")
     made = _Module(instruction, name, tuple(pipeline))
     what = (
         "unit: unit.yaml"

@@ -246,12 +246,13 @@ def compare_and_prove(
             of the two has no circuit. ToolMissing: bitwuzla is not installed. MmagoldError: the models of one
             instruction differ.
     """
-    x, y = x.stateless, y.stateless
     check_provable(x, y)
+    whole = x, y
+    x, y = x.stateless, y.stateless
     start = time.monotonic()
     found = compare(x, y, seed, budget, progress)
     if found.example is None:
-        proof = prove(x, y, seconds, tell)
+        proof = prove(*whole, seconds, tell)
         if proof.operands is None:
             return replace(found, proof=proof)
         search = _Differences(x, y)

@@ -67,6 +67,11 @@ def check_provable(x: Instruction, y: Instruction) -> None:
     Raises:
         OperandError: they do not.
     """
+    if (x.state, x.load, x.alone) != (y.state, y.load, y.alone):
+        raise OperandError(
+            f"cannot prove: {x.name} and {y.name} have different rules for an accumulator, expected one rule"
+        )
+    x, y = x.stateless, y.stateless
     check_comparable(x, y)
     if x.formats["d"] != y.formats["d"]:
         names = [one.formats["d"].name for one in (x, y)]
@@ -90,11 +95,14 @@ def prove(
         OperandError: as check_provable does. CircuitError: one has no circuit; names the step and the key.
         ToolMissing: bitwuzla is not installed. MmagoldError: circuit and models of a unit differ.
     """
-    x, y = x.stateless, y.stateless
     check_provable(x, y)
+    kept = bool(x.state)
+    x, y = x.stateless, y.stateless
     problem = problem_of(x, y)
     outcome = settled(problem, seconds, tell)
     claim = claim_of(x, y, [name for name, _ in problem.assumed])
+    if kept:
+        claim = (*claim, "of the arithmetic: c stands for the accumulator, which both keep by the same rules")
     if outcome.values is None:
         return Equality(x, y, outcome, claim)
     operands = _replayed(x, y, problem, outcome.values)
@@ -108,8 +116,8 @@ def counterexample(x: Instruction, y: Instruction, seconds: float = 5.0) -> Oper
     Raises:
         OperandError: as check_provable does.
     """
-    x, y = x.stateless, y.stateless
     check_provable(x, y)
+    x, y = x.stateless, y.stateless
     if not provable():
         return None
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from golden.circuit.words import Word, Words, evaluate, order
+from golden.errors import OperandError
 from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.proof.solver import again
@@ -78,6 +79,11 @@ def allowed(
     if assumed:
         whole = words.all_of(bit for _, bit in assumed)
         kept = np.flatnonzero(evaluate([whole], columns)[whole]).tolist()
+        if not kept:
+            said = "; ".join(name for name, _ in assumed)
+            raise OperandError(
+                f"no operands that were tried satisfy what is assumed: {said}; nothing is left to prove"
+            )
     return {name: [column[at] for at in kept] for name, column in columns.items()}
 
 

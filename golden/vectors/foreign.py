@@ -88,6 +88,8 @@ def compare(path: str | Path, ins: Instruction, columns: str) -> Report:
     vectors, given, places = _read(path, ins, columns)
     if not given:
         raise OperandError(f"columns '{columns}' hold no result, expected d or flags among them")
+    if not len(vectors):
+        raise FileFormatError(f"{path}: holds no vectors; a check of nothing proves nothing")
     return _compared(vectors, given, places)
 
 

@@ -62,6 +62,7 @@ def invariance(
 
     Status 1: the bits of some batch size are not predicted.
     """
+    from golden.errors import OperandError
     from golden.explain import batches as explained
     from golden.files.output import write_text
     from golden.kernels.invariance import confirmed
@@ -97,6 +98,10 @@ def invariance(
     if against is not None:
         told = confirmed(maps, read(against))
         equal, shared = (sum(counts[i] for counts in told.values()) for i in range(2))
+        if not shared:
+            raise OperandError(
+                f"{against}: has no layer and batch size of the first recording; nothing was compared"
+            )
         typer.echo(f"{against}: the plans give every bit of {equal} of {shared} M", err=as_json)
     if any(one.predicted < one.batches for one in maps) or (against is not None and equal < shared):
         raise typer.Exit(1)

@@ -42,6 +42,7 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         if dut.exclude is None:
             return drawn, coverage
         drawn = dut.exclude.replaced(drawn)
+        _check_excluded(dut, drawn)
         return drawn, _covered(drawn)
     if options.vectors is not None:
         if options.columns is None:
@@ -58,6 +59,7 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         vectors = dut.exclude.replaced(vectors)
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
+    _check_excluded(dut, vectors)
     coverage = _covered(vectors)
     if options.vectors is None and options.weights is None:
         aimed = _aimed(dut, vectors, coverage)
@@ -68,6 +70,18 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             "--vectors takes the failing ones (failing.npz)"
         )
     return vectors, coverage
+
+
+def _check_excluded(dut: Dut, vectors: VectorSet) -> None:
+    """Refuses a check in which no vector counts."""
+    exclude = dut.exclude
+    if exclude is None or exclude.answer != "anything":
+        return
+    if exclude.of(vectors.instruction, vectors.operands, vectors.d).all():
+        raise OperandError(
+            f"{dut.file}: 'exclude' leaves none of the {len(vectors):,} vectors ({exclude.words}); "
+            "a check of nothing proves nothing"
+        )
 
 
 def _aimed(dut: Dut, vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:

@@ -128,9 +128,10 @@ def is_infinite(fmt: Format, codes: Bits) -> Mask:
 
 
 def is_subnormal(fmt: Format, codes: Bits) -> Mask:
-    """True where a raw code of the float format `fmt` is subnormal: not zero, with the lowest exponent."""
+    """True where a raw code of the float format `fmt` is subnormal: not zero, with the lowest exponent; of a
+    format without subnormal numbers none is."""
     fields = _magnitude(fmt, codes)
-    if not fmt.has_zero:
+    if not fmt.has_zero or not fmt.subnormals:
         return np.zeros(fields.shape, dtype=np.bool_)
     return np.asarray((fields != 0) & (fields < np.uint64(1 << fmt.fraction_bits)))
 

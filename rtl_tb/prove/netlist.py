@@ -105,6 +105,13 @@ def transaction(dut: Dut, words: Words, operands: Word, label: str = "") -> Tran
     else:
         raise Unreadable(f"{dut.name}: no result in {LONGEST} cycles after the operands")
     result = netlist.port("out_data", netlist.taken + latency)
+    # One transaction has one result: with the valid of a second one the unit is wrong, whatever its data.
+    pulse = dut.handshake.kind != "latency" and not dut.handshake.level
+    if pulse and netlist.port("out_valid", netlist.taken + latency + 1).constant != 0:
+        raise Unreadable(
+            f"{dut.name}: its valid is not 0 in the cycle after the result of one transaction; "
+            "`mmagold rtl check` shows what that does"
+        )
     # 3. The result is of these operands alone, neither of another cycle's nor of what a register held: as far
     #    as cases show it here. What may be otherwise is a variable, of which the proof is that it is not.
     variables = [each for each in order([result]) if each.op == "var"]

@@ -138,4 +138,4 @@ def _is(words: Words, fmt: Format, code: Word, kind: str) -> Word:
         case "zero":
             return words.both(nothing, words.invert(nan)) if fmt.has_zero else never
     small = words.less(fields, words.constant(1 << fmt.fraction_bits, fields.width))
-    return words.both(small, words.nonzero(fields)) if fmt.has_zero else never
+    return words.both(small, words.nonzero(fields)) if fmt.has_zero and fmt.subnormals else never

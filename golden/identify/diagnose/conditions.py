@@ -463,9 +463,8 @@ def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator
 def _beyond_numbers(formats: Formats, operands: Operands) -> npt.NDArray[np.bool_]:
     """(n,): whether a factor or a scale is infinite or a NaN: such a product is less than no number."""
     names = [name for name in ("a", "b", "scale_a", "scale_b") if name in operands]
-    return np.any(
-        [~np.isfinite(to_float(formats[name], operands[name])).all(axis=1) for name in names], axis=0
-    )
+    finite = [np.isfinite(to_float(formats[name], operands[name])).all(axis=1) for name in names]
+    return np.asarray(~np.logical_and.reduce(finite))
 
 
 _HUGE = 1e300

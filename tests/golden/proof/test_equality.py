@@ -237,3 +237,17 @@ def test_status_flags_that_both_have_are_compared_by_name(flags: str, tiny: str,
         sides = [got["flags"] >> unit.status.index(name) & 1 for got, unit in ((one, x), (other, y))]
         differ |= sides[0] != sides[1]
     assert differ.any() == (verdict == REFUTED)
+
+
+def test_rules_of_an_accumulator_are_no_arithmetic() -> None:
+    """The proof is of the arithmetic: units that clear their accumulators in other ways are not compared."""
+
+    def keeping(clear: str) -> Instruction:
+        text = TINY.format(**BASE).replace("c: y, ", "") + f"accumulator: state\nclear: {clear}\n"
+        return unit_files.build_instruction(yamlfile.parse(text))
+
+    alone, same = keeping("alone"), keeping("alone")
+    assert any("c stands for the accumulator" in line for line in prove(alone, same, 30).claim)
+    for other in (keeping("with_products"), alone.stateless):
+        with pytest.raises(OperandError, match="different rules for an accumulator"):
+            prove(alone, other, 30)

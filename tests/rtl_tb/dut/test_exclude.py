@@ -3,19 +3,22 @@ is wrong elsewhere fails."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from golden.cover.coverage import Coverage
-from golden.errors import SpecError
+from golden.errors import OperandError, SpecError
+from golden.number.formats import get_format
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import check
 from rtl_tb.check.drawing import COVERED, draw
 from rtl_tb.check.options import Options
 from rtl_tb.check.report import headline
 from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.exclude import of_class
 
 MUL = (
     "unit: mul\nshape: {k: 1}\nformats: {a: e4m3, b: e4m3, d: f32}\nsteps:\n  - multiply: {to: products}\n"
@@ -167,3 +170,17 @@ def test_vectors_that_are_aimed_at_bins_are_none_of_them(tmp_path: Path) -> None
     again.sample_set(vectors)
     hit = {point: (hits > 0).tolist() for point, hits in coverage.hits.items()}
     assert {point: (hits > 0).tolist() for point, hits in again.hits.items()} == hit
+
+
+def test_a_check_in_which_no_vector_counts_is_refused(tmp_path: Path) -> None:
+    zeros = tmp_path / "zeros.txt"
+    zeros.write_text("00 00\n00 80\n")
+    dut = described(tmp_path, "exclude: {a: zero}\n")
+    with pytest.raises(OperandError, match="'exclude' leaves none of the 2 vectors"):
+        draw(dut, Options(vectors=zeros, columns="a,b"))
+
+
+def test_a_format_without_subnormal_numbers_has_none() -> None:
+    fmt = dataclasses.replace(get_format("e4m3"), subnormals=False)
+    assert not of_class(fmt, np.arange(256, dtype=np.uint8), "subnormal").any()
+    assert of_class(get_format("e4m3"), np.arange(256, dtype=np.uint8), "subnormal").sum() == 14

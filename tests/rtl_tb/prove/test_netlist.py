@@ -102,6 +102,19 @@ REFUSED = {
         "no fixed latency",
     ),
     "no result": (SUM + "always_ff @(posedge clk) begin out_valid <= 0; d <= right; end", "no result in"),
+    "a valid that stays": (
+        SUM + "assign d = right; assign out_valid = 1;",
+        "its valid is not 0 in the cycle",
+    ),
+    "a second result": (
+        SUM
+        + """logic again;
+        always_ff @(posedge clk) begin
+            again <= in_valid && rst_n; out_valid <= (in_valid || again) && rst_n;
+            if (in_valid) d <= right;
+        end""",
+        "its valid is not 0",
+    ),
     "operands of another cycle": (
         SUM
         + """logic [31:0] last;
