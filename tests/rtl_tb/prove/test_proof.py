@@ -132,6 +132,15 @@ def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
     assert found.verdict == OPEN and "planted" in found.open[0]
 
 
+def test_a_text_with_a_branch_for_each_tool_is_not_proved(tmp_path: Path) -> None:
+    """The netlist is right, and what the simulator reads is not."""
+    chosen = "`ifdef VERILATOR\n    wire [31:0] mine = 0;\n`else\n    wire [31:0] mine = right;\n`endif\n"
+    found = prove_dut(
+        unit(SUM + chosen + REGISTERED.replace("<= right", "<= mine"), tmp_path), 60, options(tmp_path)
+    )
+    assert found.verdict == OPEN and "fail in the simulator" in found.open[0]
+
+
 def test_what_the_simulator_gets_right_is_no_counterexample(tmp_path: Path) -> None:
     """Verilator takes zero for the x that may be anything; the check that explains runs it as ones, too."""
     dut = unit(SUM.replace(": sum[31:0];", ": sum[31:0] | 32'(1'bx & c[0]);") + REGISTERED, tmp_path)
