@@ -467,12 +467,6 @@ class Builder:
         top = self.plus(number.base, number.offset + number.width - 1)
         return self.words.sub(top, self.leading_zeros(number.magnitude))
 
-    def handed_infinity(self, sign: Word, like: Number) -> Number:
-        """An infinity."""
-        return replace(
-            like, nan=self.no, infinity=self.yes, zero=self.no, sign=sign, zero_sign=None, code=None
-        )
-
 
 def is_number(fmt: Format, word: int) -> bool:
     """Whether a code means a finite number."""

@@ -192,11 +192,9 @@ class _Placer:
             found.constants.append(change)
 
     def _choice(self, change: Change) -> Choice | None:
-        if change.kind == "statement":
+        if change.kind in ("statement", "missing condition"):  # a whole statement, at its own place
             if not change.after:
                 return None
-            return Choice(change, change.place, "", root=self._root(change.place))
-        if change.kind == "missing condition":
             after = self._one_line(change.after)
             return Choice(change, change.place, after, root=self._root(change.place))
         path = list(self._around(change.place))

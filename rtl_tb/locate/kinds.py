@@ -392,9 +392,8 @@ def _sign_missing(at: At) -> Iterator[Draft]:
     operator = getattr(getattr(parent, "operatorToken", None), "rawText", "")
     if parent is None or type(parent).__name__ not in _EXTENDING or operator in (*_BITWISE, "&&", "||"):
         return
-    bit = (
-        at.scope.is_bit(at.text()) and operator not in _SIGN_COUNTS
-    )  # it may be an element of a packed array
+    # x[3] in a product may be an element of a packed array; elsewhere it is taken for a bit.
+    bit = at.scope.is_bit(at.text()) and operator not in _SIGN_COUNTS
     if at.is_value and not _is_index(at) and not bit:
         yield at.node, f"$signed({at.text()})"
 

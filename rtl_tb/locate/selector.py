@@ -144,7 +144,7 @@ class _Writer:
         every = {number: self.listed[number - 1] for number in site.numbers}
         added = " ".join(f"if ({_made(at)}) {one.text}" for at, one in every.items() if one.change.form)
         instead = "".join(
-            f"if ({_made(at)}) {one.text or ';'} else " for at, one in every.items() if not one.change.form
+            f"if ({_made(at)}) {one.text} else " for at, one in every.items() if not one.change.form
         )
         return f"begin {instead}{own} {added} end"
 
