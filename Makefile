@@ -13,7 +13,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# What pip does is told where somebody looks on: the installation takes minutes.
+# pip prints its progress on a terminal: the installation takes minutes.
 PIP := $(BIN)/pip install $(shell test -t 2 || echo -q) --disable-pip-version-check
 
 ifneq ($(words $(CURDIR)),1)
@@ -41,11 +41,12 @@ export INSTALL
 
 # What pip cannot bring: Python with venv and its shared library (cocotb embeds it), compilers with their headers, Icarus
 # Verilog, and what Verilator builds with. Installed with apt-get where that is allowed (root, or sudo without a password);
-# otherwise one line says what to install. The shared library comes last: its name depends on the Python.
+# otherwise one line says what to install. The name of the shared library depends on the Python, so a machine without
+# Python gets that first.
 define SYSTEM_PACKAGES
 eval "$$INSTALL"
-missing=""
-command -v "$$PYTHON" >/dev/null || missing="python3"
+command -v "$$PYTHON" >/dev/null || install python3
+missing=$$("$$PYTHON" -c "$$SHARED_LIBRARY")
 "$$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"
 compiler=$${CC:-$$(command -v gcc || command -v clang || command -v cc || echo none)}
 header() { echo "#include <$$1>" | $$compiler -x c -fsyntax-only - 2>/dev/null; }
@@ -58,7 +59,6 @@ done
 perl -MFindBin -MPod::Usage -e 1 2>/dev/null || missing="$$missing perl" # Debian's perl-base lacks what Verilator loads
 command -v "$${MMAGOLD_IVERILOG:-iverilog}" >/dev/null || missing="$$missing iverilog"
 install $$missing
-install $$("$$PYTHON" -c "$$SHARED_LIBRARY")
 if ! "$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "$$("$$PYTHON" --version) is too old: mmagold needs 3.11 or newer; name one with make PYTHON=python3.x" >&2
     exit 1
