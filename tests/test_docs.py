@@ -13,7 +13,7 @@ from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
 import golden
 from golden import yamlfile
 from golden.catalog import unit_files
-from golden.errors import SpecError
+from golden.errors import DocsError, SpecError
 from golden.number.formats import build_format, get_format
 from golden.number.rounding import MODES
 from golden.program import compiling, keys, reading, steps
@@ -360,7 +360,7 @@ def test_glossary_is_in_order_and_used() -> None:
     ],
 )
 def test_a_page_that_is_wrong_fails(text: str, problem: str, tmp_path: Path) -> None:
-    with pytest.raises((PageError, ImportError), match=re.escape(problem)):
+    with pytest.raises((DocsError, PageError, ImportError), match=re.escape(problem)):
         PageRun("page.md", text, tmp_path).run()
 
 

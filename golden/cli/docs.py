@@ -1,4 +1,4 @@
-"""The commands `mmagold docs build`, `docs check`, `docs explorer` and `docs export`."""
+"""The commands `mmagold docs build`, `docs check`, `docs explorer`, `docs export` and `docs notebook`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,24 @@ def export(
     document(Request(name, out, None, None, form))
 
 
+def notebook(
+    page: Annotated[
+        str, typer.Argument(metavar="PAGE", help="A page of docs/, such as gemm.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The file to write (default: PAGE.ipynb).")
+    ] = None,
+) -> None:
+    """Writes a guide as a Jupyter notebook: its code as cells, with the output that the page shows."""
+    from golden.files.output import write_text
+    from golden.publish import guides
+
+    path = out or Path(f"{page}.ipynb")
+    write_text(path, guides.notebook(page))
+    typer.echo(f"{path}: written", err=True)
+
+
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands into `mmagold docs`."""
-    for command in (build, check, explorer, export):
+    for command in (build, check, explorer, export, notebook):
         app.command()(command)

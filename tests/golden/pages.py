@@ -29,7 +29,6 @@ import subprocess
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,10 +36,10 @@ from typing import Any
 
 import yaml
 
-from golden.errors import ToolMissing
+from golden.errors import DocsError, ToolMissing
+from golden.publish.guides import Block, blocks, commands
 
 ROOT = Path(__file__).resolve().parents[2]
-FENCE = re.compile(r"^(?P<indent> *)```(?P<info>\S.*)?$")
 SHARED = ("rtl_tb", "spec", "vectors", "docs", "Makefile")
 SHOWN = ("text", "systemverilog", "c")
 OUTSIDE = ("apt-get", "cd", "git", "iverilog", "python3", "source")  # other people's commands: not checked
@@ -48,50 +47,6 @@ OUTSIDE = ("apt-get", "cd", "git", "iverilog", "python3", "source")  # other peo
 
 class PageError(AssertionError):
     """A block that does not do what the page says; the message begins with file and line."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block. line: of its fence, from 1. flags: the words after the language."""
-
-    language: str
-    flags: tuple[str, ...]
-    body: str
-    line: int
-    below: bool  # nothing but empty lines between this block and the one before
-
-    def flag(self, name: str) -> str | None:
-        """The value of a flag `name=value`."""
-        return next((word.partition("=")[2] for word in self.flags if word.startswith(f"{name}=")), None)
-
-
-def blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks of a page, also those indented in lists."""
-    lines = text.splitlines()
-    start, last_end = 0, -2
-    while start < len(lines):
-        opened = FENCE.match(lines[start])
-        if not opened:
-            start += 1
-            continue
-        indent = len(opened["indent"])
-        end = next((i for i in range(start + 1, len(lines)) if lines[i].strip() == "```"), None)
-        if end is None:
-            raise PageError(f"line {start + 1}: the block has no end")
-        words = (opened["info"] or "").split()
-        body = "".join(line[indent:] + "\n" for line in lines[start + 1 : end])
-        below = last_end >= 0 and not any(line.strip() for line in lines[last_end + 1 : start])
-        yield Block(words[0] if words else "", tuple(words[1:]), body, start + 1, below)
-        start, last_end = end + 1, end
-
-
-def commands(block: Block) -> list[tuple[str, str]]:
-    """The commands of a console block with the output shown below each;
-    "\\" at a line's end continues the command."""
-    joined = re.sub(r"\\\n(?:> )?", "", block.body)
-    if joined.strip() and not joined.startswith("$ "):
-        raise PageError("a console block begins with '$ '")
-    return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", joined, re.M)
 
 
 def tidy(text: str) -> str:
@@ -159,7 +114,7 @@ class PageRun:
             after = found[index + 1] if index + 1 < len(found) and found[index + 1].below else None
             try:
                 self._block(block, after.body if after is not None and after.language == "text" else None)
-            except PageError as error:
+            except (DocsError, PageError) as error:
                 raise PageError(f"{self.name}:{block.line}: {error}") from None
 
     def _block(self, block: Block, output: str | None) -> None:
