@@ -27,6 +27,9 @@ from rtl_tb.locate.readings import Readings, readings_of
 from rtl_tb.locate.sources import Place, Sources, read
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_UNUSED = ("ModuleDeclaration", "FunctionDeclaration", "TaskDeclaration")
+_LEFT_OUT = (*_UNUSED, "GenerateBlock", "EqualsValueClause")
+"""Syntax that a design may leave out; the first ones, if nothing uses them."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,10 @@ class _Placer:
         """Records a change at its site; not if no instance has the text."""
         if self._leaves(change):
             return
-        if change.form:
+        if any(change.place.lies_in(function) for function in self.readings.fixed):
+            if not change.kind.startswith("missing"):
+                found.constants.append(change)
+        elif change.form:
             found.choices.append(Choice(change, change.place, change.after, root=self._root(change.place)))
         elif (choice := self._choice(change)) is not None:
             found.choices.append(choice)
@@ -260,11 +266,11 @@ class _Placer:
         skipped."""
         self.look()
         kind = node.kind.name
-        if kind not in ("ModuleDeclaration", "GenerateBlock", "EqualsValueClause"):
+        if kind not in _LEFT_OUT:
             return True
         if (place := self.sources.place(node)) is None or place in self.readings.used:
             return True
-        return kind != "ModuleDeclaration" and place not in self.readings.idle
+        return kind not in _UNUSED and place not in self.readings.idle
 
     def _leaves(self, change: Change) -> bool:
         """Whether a bound is beyond its vector: bits there may have any value."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +133,9 @@ class At:
 
     def text(self, node: Any = None) -> str:
         """The text of this node, or of another one."""
-        return self.sources.text(self.node if node is None else node) or ""
+        if node is None:
+            return self.sources.text(self.node) or ""
+        return self.sources.text(node, self.sources.place(self.node)) or ""
 
     @property
     def bits(self) -> int:
@@ -146,10 +148,10 @@ class At:
     @property
     def is_target(self) -> bool:
         """Whether it is assigned."""
-        start = self.node.sourceRange.start.offset
-        for each in self.above:
+        path = (*self.above, self.node)
+        for each, below in pairwise(path):
             if _is_assignment(each):
-                return bool(each.left.sourceRange.start.offset <= start < each.left.sourceRange.end.offset)
+                return bool(each.left == below)
         return False
 
     @property
@@ -650,8 +652,7 @@ def _is_assignment(node: Any) -> bool:
 
 def _is_member(node: Any, name: Any) -> bool:
     """Whether a name follows the dot of another one."""
-    behind = name.right.sourceRange.start.offset == node.sourceRange.start.offset
-    return bool(behind and name.separator.rawText == ".")
+    return bool(name.right == node and name.separator.rawText == ".")
 
 
 def _is_step(node: Any, loop: Any) -> bool:
@@ -660,8 +661,7 @@ def _is_step(node: Any, loop: Any) -> bool:
     if kind not in ("ForLoopStatementSyntax", "LoopGenerateSyntax"):
         return False
     steps = [loop.iterationExpr] if kind == "LoopGenerateSyntax" else list(loop.steps)
-    starts = {one.sourceRange.start.offset for one in steps if hasattr(one, "sourceRange")}
-    return node.sourceRange.start.offset in starts
+    return any(one == node for one in steps)
 
 
 def _is_index(at: At) -> bool:

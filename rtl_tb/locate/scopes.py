@@ -490,7 +490,7 @@ def _assignments(node: Any, sources: Sources, nested: bool = True) -> Iterator[t
         sign = each.operatorToken.rawText
         if not each.kind.name.endswith("AssignmentExpression") or sign not in ("=", "<="):
             continue
-        target, value = (" ".join((sources.text(side) or "").split()) for side in (each.left, each.right))
+        target, value = (" ".join(sources.expanded(side).split()) for side in (each.left, each.right))
         name = _WORD.match(target)
         if name is not None and value and "//" not in value and "\n" not in value:
             yield name[0], sign, f"{target} {sign} {value};", value
