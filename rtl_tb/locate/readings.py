@@ -248,10 +248,14 @@ class _Walk:
                 value = node.right
                 while isinstance(value, ast.ConversionExpression):
                     value = value.operand
-                target = node.left
-                while isinstance(target, (ast.RangeSelectExpression, ast.ElementSelectExpression)):
-                    self._bounds(target)
-                    target = target.value
+                targets = [node.left]
+                while targets:
+                    target = targets.pop()
+                    if isinstance(target, ast.ConcatenationExpression):
+                        targets += target.operands
+                    elif isinstance(target, (ast.RangeSelectExpression, ast.ElementSelectExpression)):
+                        self._bounds(target)
+                        targets.append(target.value)
                 if not isinstance(value, ast.EmptyArgumentExpression):  # no output of an instance
                     self._below(node.right)
                 return ast.VisitAction.Skip

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
@@ -47,7 +48,7 @@ from rtl_tb.locate.choices import Built, build, new_names, room_of
 from rtl_tb.locate.clusters import Samples
 from rtl_tb.locate.faults import example_of_fault
 from rtl_tb.locate.hints import suspicious_lines
-from rtl_tb.locate.kinds import ASSIGN, ELSE, Change
+from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.rest import rest_of
 from rtl_tb.locate.result import Alone, Edit, Repair
@@ -334,8 +335,21 @@ class Search:
         self.listed.update(listed)  # also what Verilator refuses
         folder = self.folder / name
         return build(
-            self.dut, self.changes, listed, self.original, folder, self.budget, self.policy, part=part
+            self.dut,
+            self.changes,
+            listed,
+            self.original,
+            folder,
+            self.budget,
+            self.policy,
+            part=part,
+            wrapper=self.wrapper,
         )
+
+    @cached_property
+    def wrapper(self) -> str:
+        """The text around the DUT, which no choice changes."""
+        return wrapper_of(self.dut)
 
     def _next(self, name: str) -> Built | None:
         """The next choices, the likeliest places first; half of them are texts that may be missing. None if
@@ -697,7 +711,7 @@ class Search:
     def _edit(self, change: Change) -> Edit:
         file, line = change.place.file, self.changes.line(change)
         text = self.changes.texts[file].split("\n")[line - 1].strip()
-        after = f"else {change.after}" if change.form == ELSE else change.after
+        after = change.written.strip() if change.form else change.after
         if change.kind == "missing condition":  # the statement stays
             return Edit(file, line, text, "", after.removeprefix("begin ").split(f" {change.before}")[0])
         return Edit(file, line, text, change.before, after)
