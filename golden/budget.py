@@ -30,6 +30,9 @@ class Budget:
         self.start, self.seconds, self.within, self.clock = clock(), seconds, within, clock
         self.ended = False
 
+    def begin(self) -> None:
+        """Called before what it bounds begins; a budget that has to wait for something waits here."""
+
     def end(self) -> None:
         """Its time is over now."""
         self.ended = True

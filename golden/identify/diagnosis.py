@@ -210,6 +210,7 @@ def diagnose(
     budget_seconds: float = 20,
     progress: Progress | None = None,
     budget: Budget | None = None,
+    combining: Budget | None = None,
 ) -> Diagnosis:
     """Searches for what a unit computes when it should be `ins`.
 
@@ -224,6 +225,7 @@ def diagnose(
             processor: a busy machine finds the same, later.
         progress: called with (tried, all) hypotheses of the pass that runs.
         budget: nothing at all is tried after it is over, by the wall clock; None: no limit.
+        combining: the time for combinations, in place of `budget_seconds`.
 
     Raises:
         ShapeError: `actual` is not one result for every dot product.
@@ -244,9 +246,11 @@ def diagnose(
         raise ShapeError(
             f"argument 'actual' has shape {results.shape}, expected one result for each of {shape}"
         )
-    combining = Budget(budget_seconds, clock=time.thread_time)
     request = _Request(
-        policy or _Exact(), Budget(float("inf")) if budget is None else budget, combining, progress
+        policy or _Exact(),
+        Budget(float("inf")) if budget is None else budget,
+        combining or Budget(budget_seconds, clock=time.thread_time),
+        progress,
     )
     if ins.modes is not None:
         return _of_modes(ins, operands, results, request)

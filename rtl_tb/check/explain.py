@@ -7,6 +7,8 @@ returns a new one; each has its share of the budget.
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from golden.boundary import own_fault
+from golden.budget import ALL
 from golden.errors import MmagoldError
 from rtl_tb.check import reasons
 from rtl_tb.check.declared_once import initialised_once
@@ -45,6 +48,11 @@ _LEAST_REPAIR = 1.0
 _EXAMPLE, _HYPOTHESES, _TEXT = 0.25, 0.5, 0.9
 """Shares of the budget at which the smallest example, the hypotheses and the search in the text end; the rest
 is for the capsule."""
+_ALONE, _LATE = 0.6, 0.8
+"""On one processor: the shares until which the search in the text does not share it with hypotheses of
+several faults, and at which these end."""
+_COMBINING = 20.0
+"""Seconds of the processor for hypotheses of several faults."""
 
 
 @dataclass
@@ -70,6 +78,11 @@ class _Work:
     def arithmetic(self) -> bool:
         """Whether the arithmetic is wrong, and not only the handshake."""
         return self.calm is None or bool(self.calm.verdict.failed.any())
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether hypotheses and the search in the text have one processor."""
+        return self.search is not None and len(os.sched_getaffinity(0)) == 1
 
     @contextmanager
     def given_up(self, what: str) -> Iterator[None]:
@@ -127,7 +140,8 @@ def try_hypotheses(state: Check, work: _Work) -> Check:
     if work.arithmetic:
         with work.given_up("whether a hypothesis explains it is not known"):
             trying = partial(work.report, "trying hypotheses")
-            found = explain_results(work.verdict, work.job, trying, _for_hypotheses(state, work))
+            budget, combining = _for_hypotheses(state, work), _AfterTheText(work)
+            found = explain_results(work.verdict, work.job, trying, budget, combining)
             state = replace(state, diagnosis=found)
     return _hinted(state, work)
 
@@ -205,7 +219,27 @@ def _hinted(state: Check, work: _Work, hints: list[str] | None = None) -> Check:
 
 def _for_hypotheses(state: Check, work: _Work) -> Budget:
     """The time for hypotheses: a part of the budget, or all of it if the search in the text has its own."""
-    return work.budget.rest(_HYPOTHESES if state.options.repair is None else 1.0)
+    share = _LATE if work.takes_turns else _HYPOTHESES
+    return work.budget.rest(share if state.options.repair is None else 1.0)
+
+
+class _AfterTheText(Budget):
+    """The time for hypotheses of several faults. One change of the text that makes every result right says
+    more than they do, so they end with it; on one processor they begin after most of the search for it."""
+
+    def __init__(self, work: _Work) -> None:
+        super().__init__(_COMBINING, clock=time.thread_time)
+        self.work, self.turn = work, work.budget.rest(_ALONE)
+
+    def begin(self) -> None:
+        """Waits for the search in the text, where both have one processor."""
+        if self.work.search is not None and self.work.takes_turns:
+            self.work.search.wait(self.turn)
+
+    def left(self, part: float = ALL) -> float:
+        """Seconds; 0 once a change of the text was found."""
+        found = self.work.search is not None and self.work.search.repaired
+        return 0.0 if found else super().left(part)
 
 
 @contextmanager

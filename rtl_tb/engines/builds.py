@@ -163,23 +163,25 @@ def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:
         alone: list[str | Path] = [*parameters, "--top-module", dut.top, *dut.sources]
         shelled = dut.types or any("." in name for name in dut.parameters)
         try:
-            log = ("" if shelled else _lint(dut, alone, folder)) or _lint_wrapped(dut, folder)
+            log = ("" if shelled else _lint(dut, alone, folder)) or _lint_wrapped(
+                dut, folder, wrapper_of(dut)
+            )
         except RtlError:
             return ()
     texts = (found["text"] for found in wanted.finditer(log))
     return tuple(dict.fromkeys(text for text in texts if not text.startswith(name)))
 
 
-def reads(dut: Dut, folder: Path) -> bool:
-    """Whether Verilator reads a DUT; no program is made of it."""
+def reads(dut: Dut, folder: Path, wrapper: str) -> bool:
+    """Whether Verilator reads a DUT within its wrapper; no program is made of it."""
     try:
-        return bool(_lint_wrapped(dut, folder))
-    except (ElaborationError, MachineError):  # its ports were not read, or it was larger than the memory
+        return bool(_lint_wrapped(dut, folder, wrapper))
+    except MachineError:  # it was larger than the memory
         return False
 
 
-def _lint_wrapped(dut: Dut, folder: Path) -> str:
-    (folder / f"{NAME}.sv").write_text(wrapper_of(dut), encoding="utf-8")
+def _lint_wrapped(dut: Dut, folder: Path, wrapper: str) -> str:
+    (folder / f"{NAME}.sv").write_text(wrapper, encoding="utf-8")
     return _lint(dut, ["--top-module", NAME, *dut.sources, folder / f"{NAME}.sv"], folder)
 
 

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ from rtl_tb.locate.readings import Readings, readings_of
 from rtl_tb.locate.sources import Place, Sources, read
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_UNUSED = ("ModuleDeclaration", "FunctionDeclaration", "TaskDeclaration")
+_LEFT_OUT = (*_UNUSED, "GenerateBlock", "EqualsValueClause")
+"""Syntax that a design may leave out; the first ones, if nothing uses them."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Changes:
         constants: changes with a build of their own.
         probes: for each root its complement: whether another value there changes the results.
         texts: the sources.
+        known: the places and texts of the choices.
         not_read: what could not be read in them, as "file:line", or why.
     """
 
@@ -68,6 +73,14 @@ class Changes:
     not_read: dict[str, None] = field(default_factory=dict)
     placer: _Placer | None = None
     roots: list[Any] = field(default_factory=list)
+    known: set[tuple[Place, str, str]] = field(default_factory=set)
+
+    def note(self, choice: Choice) -> None:
+        """Adds a choice, unless another one makes the same text of the same place."""
+        key = (choice.site, choice.text, choice.change.form or choice.change.term)
+        if key not in self.known:
+            self.known.add(key)
+            self.choices.append(choice)
 
     def missing(self, wanted: Callable[[Place], bool]) -> list[Choice]:
         """Texts that may be missing at some places: a term, a statement."""
@@ -184,10 +197,13 @@ class _Placer:
         """Records a change at its site; not if no instance has the text."""
         if self._leaves(change):
             return
-        if change.form:
-            found.choices.append(Choice(change, change.place, change.after, root=self._root(change.place)))
+        if any(change.place.lies_in(function) for function in self.readings.fixed):
+            if not change.kind.startswith("missing"):
+                found.constants.append(change)
+        elif change.form:
+            found.note(Choice(change, change.place, change.after, root=self._root(change.place)))
         elif (choice := self._choice(change)) is not None:
-            found.choices.append(choice)
+            found.note(choice)
         elif change.kind != "missing term":
             found.constants.append(change)
 
@@ -205,10 +221,14 @@ class _Placer:
             return self._of_statement(change)
         root = path[-1]
         site = path[0]
-        if change.wide:  # as far as its bits or its sign may matter
-            joined = [place for place in path if (self.sources.text(place) or "").startswith("{")]
-            around = joined if change.kind == "range" else path
-            site = next((place for place in around[::-1] if not self._calls(place)), path[0])
+        if change.kind == "range" or (change.kind == "constant" and site != change.place):
+            # The select may get another width, which counts up to the first expression of another width.
+            own = self.readings.read[site]
+            around = [*takewhile(lambda place: self.readings.read[place] == own, path)]
+            around += path[len(around) : len(around) + 1]
+        else:  # as far as its bits or its sign may matter
+            around = path if change.wide else path[:1]
+        site = next((place for place in around[::-1] if not self._calls(place)), site)
         bits, signed = self.readings.read[site]
         if not bits and change.kind != "name":  # of an enumeration or a structure
             return None
@@ -260,11 +280,11 @@ class _Placer:
         skipped."""
         self.look()
         kind = node.kind.name
-        if kind not in ("ModuleDeclaration", "GenerateBlock", "EqualsValueClause"):
+        if kind not in _LEFT_OUT:
             return True
         if (place := self.sources.place(node)) is None or place in self.readings.used:
             return True
-        return kind != "ModuleDeclaration" and place not in self.readings.idle
+        return kind not in _UNUSED and place not in self.readings.idle
 
     def _leaves(self, change: Change) -> bool:
         """Whether a bound is beyond its vector: bits there may have any value."""

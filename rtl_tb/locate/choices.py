@@ -16,11 +16,17 @@ from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.changes import Changes, Choice
 from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.policy import SearchPolicy
-from rtl_tb.locate.selector import with_selector
+from rtl_tb.locate.selector import PACKAGE, with_selector
+from rtl_tb.locate.sources import read
 from rtl_tb.simulators import simulators
 
-_PLACE = re.compile(r"^%Error.*/(?P<source>\d+)_[^/\s:]*:(?P<line>\d+):(?P<text>.*)$", re.MULTILINE)
-"""An error of Verilator at a line of a text that `with_selector` wrote."""
+_PLACE = re.compile(
+    r"^%Error[^/]*(?P<file>/.*/(?P<source>\d+)_[^/\s:]*):(?P<line>\d+):(?P<column>\d+):(?P<text>.*)$",
+    re.MULTILINE,
+)
+"""An error of Verilator at a place of a text that `with_selector` wrote."""
+_MADE = re.compile(rf"{PACKAGE}::is\[(\d+)\]")
+"""The number of a choice, before its text."""
 _SAID = re.compile(r"'([A-Za-z_][\w$]*)'")
 """The name in a message of Verilator."""
 _NAME = re.compile(r"(?<![\w$'])[A-Za-z_][\w$]*")
@@ -48,10 +54,13 @@ def build(
     policy: SearchPolicy,
     made: Sequence[Change] = (),
     part: float = 1.0,
+    *,
+    wrapper: str,
 ) -> Built | None:
     """The program of all choices, without the ones that Verilator refuses.
 
     Args:
+        wrapper: of the DUT, which has the same ports with any choice.
         made: changes that are part of it in any case.
         part: of the budget, after which the build ends.
 
@@ -63,14 +72,18 @@ def build(
         try:
             job = replace(job, dut=chosen, build=folder / "build")
             with budget.builds(part):
-                return listed, fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
+                return listed, fast.build_once(job, simulators.verilator(), wrapper, fast.FOR_TRIALS)
         except (ElaborationError, MachineError) as error:
             if budget.over(part) or attempt == policy.refused - 1:
                 raise
             kept = _unnamed(dut, changes, listed, getattr(error.__cause__, "text", str(error)))
             if len(kept) == len(listed):
-                kept = _accepted(dut, changes, listed, folder / "lint", lambda: budget.builds(part), made)
-            if len(kept) in (0, len(listed)):
+                kept = _accepted(
+                    dut, changes, listed, folder / "lint", lambda: budget.builds(part), made, wrapper
+                )
+            if len(kept) == len(listed):  # Verilator reads what the compiler refuses: the likelier half
+                kept = listed[: len(listed) // 2]
+            if not kept:
                 raise
             listed = kept
         except RtlError:
@@ -80,14 +93,18 @@ def build(
 
 
 def _unnamed(dut: Dut, changes: Changes, listed: list[Choice], log: str) -> list[Choice]:
-    """The choices that no error mentions: on the line of an error the ones with names that it quotes are out,
-    or all there."""
+    """The choices that no error mentions: of the ones on the line of an error the one whose text is there,
+    and the ones of its pattern; else the ones with a name that the error quotes; else all on the line."""
     lost: set[int] = set()
     for refused in _PLACE.finditer(log):
         file, line = dut.sources[int(refused["source"])].resolve(), int(refused["line"])
         there = [at for at, one in enumerate(listed) if (file, line) in _lines(changes, one)]
         said = _SAID.search(refused["text"])
         bring = [at for at in there if said is not None and said[1] in new_names(listed[at].change)]
+        written = read(Path(refused["file"])).split("\n")[line - 1][: int(refused["column"])]
+        if not bring and (numbers := _MADE.findall(written)):
+            near = listed[int(numbers[-1]) - 1]
+            bring = [at for at in there if (listed[at].site, listed[at].text) == (near.site, near.text)]
         lost.update(bring or there)
     return [one for at, one in enumerate(listed) if at not in lost]
 
@@ -99,6 +116,7 @@ def _accepted(
     folder: Path,
     builds_within: Callable[[], AbstractContextManager[None]],
     made: Sequence[Change],
+    wrapper: str,
 ) -> list[Choice]:
     """The choices with which Verilator reads the design, found by bisection: for errors that name no line of
     a choice (in a function that a constant calls), or if Verilator itself fails (a design larger than the
@@ -113,7 +131,7 @@ def _accepted(
         number += 1
         place = folder / f"{number}"
         with builds_within():
-            return builds.reads(with_selector(dut, changes, part, place, made), place)
+            return builds.reads(with_selector(dut, changes, part, place, made), place, wrapper)
 
     def accepted(part: list[Choice]) -> list[Choice]:
         if reads(part):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import combinations, islice, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ from rtl_tb.locate.sources import Place, Sources
 
 TERM = "\0"
 """The place of the distinguishing term in the pattern of a change."""
-STATEMENT, ELSE, ASSIGN = "statement", "else", "assign"
-"""Forms of an added text: a statement of a procedure, a branch, a continuous assignment."""
+STATEMENT, ELSE, ASSIGN, LABEL = "statement", "else", "assign", "label"
+"""Forms of an added text: a statement of a procedure, a branch, a continuous assignment, a further value of
+an item of a case or of a set."""
 _ROWS = (
     ("<", "<=", ">", ">=", "==", "!="),
     ("+", "-", "*"),
@@ -56,6 +57,14 @@ _WORD = 64
 _SIGN_COUNTS = ("*", "/", "%", "<", "<=", ">", ">=")
 """Operators whose result depends on whether both operands have a sign, at any width."""
 _SIGNED = re.compile(r"\$signed\s*\(((?:[^()]|\([^()]*\))*)\)")
+_ZEROS = re.compile(r"(\d+)'([bdoh])0+")
+_COPIES = re.compile(r"\{\s*(\d+)\s*(\{.*\})\s*\}", re.DOTALL)
+_BOUNDS = re.compile(r"([A-Za-z_][\w$]*)\s*\[([^\[\]:]+):([^\[\]:]+)\]")
+"""Parts of a concatenation: zeros, a replication, a range of a vector."""
+_PARTS = 6
+"""Parts of a concatenation that may have other bits."""
+_EXPRESSIONS = 6
+"""Conditions of the module that may be a missing term, and bits that may be a missing carry."""
 _LABELLED = re.compile(r"begin\s*:")
 _SHORT = 60
 """Longest operand that is inverted, in characters."""
@@ -72,7 +81,7 @@ class Change:
         form: of a text that is added one of STATEMENT, ELSE, ASSIGN, "" of others.
         wide: whether the text around it may become wider or narrower, or gain or lose a sign.
         pattern, term: of one of several texts that differ in one operand: the text with TERM in its place,
-            and the operand.
+            and the operand. Of a LABEL the term is the one before it.
     """
 
     kind: str
@@ -87,8 +96,8 @@ class Change:
     @property
     def written(self) -> str:
         """The text at the place with the change."""
-        if self.form == ELSE:
-            return f" else {self.after}"
+        if self.form in (ELSE, LABEL):
+            return f" else {self.after}" if self.form == ELSE else f", {self.after}"
         return f" {self.after} " if self.form else self.after
 
     def meets(self, other: Change) -> bool:
@@ -133,7 +142,9 @@ class At:
 
     def text(self, node: Any = None) -> str:
         """The text of this node, or of another one."""
-        return self.sources.text(self.node if node is None else node) or ""
+        if node is None:
+            return self.sources.text(self.node) or ""
+        return self.sources.text(node, self.sources.place(self.node)) or ""
 
     @property
     def bits(self) -> int:
@@ -146,10 +157,10 @@ class At:
     @property
     def is_target(self) -> bool:
         """Whether it is assigned."""
-        start = self.node.sourceRange.start.offset
-        for each in self.above:
+        path = (*self.above, self.node)
+        for each, below in pairwise(path):
             if _is_assignment(each):
-                return bool(each.left.sourceRange.start.offset <= start < each.left.sourceRange.end.offset)
+                return bool(each.left == below)
         return False
 
     @property
@@ -359,6 +370,32 @@ def _ranges(at: At) -> Iterator[Draft]:
                 yield at.node, f"{high + by}:{low + by}"
 
 
+@_kind("concatenation", "ConcatenationExpressionSyntax")
+def _shifted(at: At) -> Iterator[Draft]:
+    """Two parts of which one has a bit more and the other a bit less: a shift by one."""
+    parts = [at.text(each).strip() for each in at.node.expressions if hasattr(each, "sourceRange")]
+    for first, second in combinations(range(min(len(parts), _PARTS)), 2):
+        for one, two in ((1, -1), (-1, 1)):
+            for left, right in product(_resized(parts[first], one), _resized(parts[second], two)):
+                changed = [*parts[:first], left, *parts[first + 1 : second], right, *parts[second + 1 :]]
+                yield at.node, f"{{{', '.join(changed)}}}"
+
+
+def _resized(part: str, by: int) -> Iterator[str]:
+    """A part of a concatenation with `by` bits more: zeros, a replication, a range."""
+    if (zeros := _ZEROS.fullmatch(part)) and int(zeros[1]) + by > 0:
+        yield f"{int(zeros[1]) + by}'{zeros[2]}0"
+    elif (copies := _COPIES.fullmatch(part)) and int(copies[1]) + by > 0:
+        yield f"{{{int(copies[1]) + by}{copies[2]}}}"
+    elif bounds := _BOUNDS.fullmatch(part):
+        name, high, low = (each.strip() for each in bounds.groups())
+        up, down = (dict(zip((1, -1), _stepped(each), strict=False)) for each in (high, low))
+        if by in up:
+            yield f"{name}[{up[by]}:{low}]"
+        if -by in down:
+            yield f"{name}[{high}:{down[-by]}]"
+
+
 @_kind("width", "RangeDimensionSpecifierSyntax")
 def _widths(at: At) -> Iterator[Draft]:
     """A declaration with one bit more or less."""
@@ -469,17 +506,63 @@ def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tupl
         literal = text in ("1'b0", "1'b1")
         zeros = [f"({name} == 0)" for name in at.scope.vectors_in(text)]
         near = [*zeros, *at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
+        near += at.scope.conditions_near(place, _EXPRESSIONS)
         for term in dict.fromkeys([*(at.scope.every_bit_near(place) if literal else ()), *near]):
             if literal:
                 yield from ((TERM, term), (TERM, f"!{term}"))
             elif term != text:
                 yield from ((pattern(sign), each) for sign in "&|" for each in (term, f"!{term}"))
                 yield pattern("^"), term
+        node, joins = at.node, {"==": "||", "!=": "&&"}
+        while type(node).__name__ == "ParenthesizedExpressionSyntax":
+            node = node.expression
+        if (sign := getattr(getattr(node, "operatorToken", None), "rawText", "")) in joins:
+            compared = f"{_grouped(at.text(node.left))} {sign} {TERM}"
+            yield from ((f"({text} {joins[sign]} {compared})", each) for each in _values_like(at, node.right))
         return
     for term in at.scope.words(text, bits, at.names):
         yield from ((pattern(sign), term) for sign in "+-|&^")
-    if root:
-        yield from ((f"{_grouped(text)} {sign} 1", "") for sign in ("+", "-", "<<", ">>"))
+    if (bounds := _BOUNDS.fullmatch(text)) and (beyond := at.scope.beyond(bounds[1], bounds[2])):
+        yield pattern("|"), f"{{{bits}{{|{beyond}}}}}"  # all ones if a bit is set that is cut off
+    if root or _compares(at.above[-1]):
+        if root:
+            for term in at.scope.bits_near(place, _EXPRESSIONS):
+                yield from ((pattern(sign), term) for sign in "+-")
+        steps = ("+", "-", "<<", ">>") if root else ("+", "-")
+        yield from ((f"({_grouped(text)} {sign} 1)", "") for sign in steps)
+
+
+def _compares(node: Any) -> bool:
+    sign = getattr(getattr(node, "operatorToken", None), "rawText", "")
+    return sign in _ROWS[0] and not _is_assignment(node)
+
+
+def _values_like(at: At, node: Any) -> list[str]:
+    """The values near a number, or named like a name."""
+    text = at.text(node).strip()
+    return [*numbers(text), *at.scope.alike(text, at.names)]
+
+
+def _missing_labels(at: At) -> Iterator[tuple[Place, str, str]]:
+    """Values that may be missing in an item of a case or in a set: each a place, the value before it, and the
+    value."""
+    if at.node.kind.name == "StandardCaseItem":
+        if at.above[-1].kind.name != "CaseStatement" or at.above[-1].caseKeyword.rawText != "case":
+            return
+        every = [one for item in at.above[-1].items for one in getattr(item, "expressions", ())]
+        here = at.node.expressions
+    elif type(at.node).__name__ == "RangeListSyntax":
+        every = here = at.node.valueRanges
+    else:
+        return
+    values = [one for one in here if hasattr(one, "sourceRange")]
+    there = {at.sources.text(one) for one in every if hasattr(one, "sourceRange")}
+    last = values[-1].sourceRange.end
+    place, before = at.sources.between(last, last), at.text(values[-1])
+    if place is None or values[-1].kind.name.startswith("ValueRange"):
+        return
+    near = dict.fromkeys(each for one in values for each in _values_like(at, one))
+    yield from ((place, before, each) for each in near if each not in there)
 
 
 def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]]:
@@ -638,6 +721,8 @@ class _Walk:
             for pattern, term in _missing_terms(at, place, bits, root) if operand else ():
                 more = {"pattern": pattern, "term": term} if term else {}
                 self._note("missing term", place, pattern.replace(TERM, term), wide=bits > 1, **more)
+        for where, before, text in _missing_labels(at):
+            self._note("missing value", where, text, form=LABEL, term=before)
         for text in _missing_conditions(at, at.scope):
             self._note("missing condition", place, text)
         for where, form, text in _missing_statements(at, at.scope):
@@ -650,8 +735,7 @@ def _is_assignment(node: Any) -> bool:
 
 def _is_member(node: Any, name: Any) -> bool:
     """Whether a name follows the dot of another one."""
-    behind = name.right.sourceRange.start.offset == node.sourceRange.start.offset
-    return bool(behind and name.separator.rawText == ".")
+    return bool(name.right == node and name.separator.rawText == ".")
 
 
 def _is_step(node: Any, loop: Any) -> bool:
@@ -660,8 +744,7 @@ def _is_step(node: Any, loop: Any) -> bool:
     if kind not in ("ForLoopStatementSyntax", "LoopGenerateSyntax"):
         return False
     steps = [loop.iterationExpr] if kind == "LoopGenerateSyntax" else list(loop.steps)
-    starts = {one.sourceRange.start.offset for one in steps if hasattr(one, "sourceRange")}
-    return node.sourceRange.start.offset in starts
+    return any(one == node for one in steps)
 
 
 def _is_index(at: At) -> bool:

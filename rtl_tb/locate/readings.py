@@ -9,7 +9,7 @@ stands in a design several times is looked at once for each of its parameters.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +31,10 @@ class Readings:
         mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
         calling: the ones that call a function of the design.
         bounds: of a select by its place the lowest and the highest index.
-        used, idle: modules, branches and values that some instance has, and the ones that an instance leaves
-            out.
+        used, idle: modules, functions, branches and values that some instance has, and the ones that an
+            instance leaves out.
+        fixed: functions that are called before the unit runs, for a parameter or a width: what they read has
+            to be constant.
         statements: assignments of procedures.
         not_read: what could not be read, as "file:line", or the reason.
     """
@@ -45,6 +47,7 @@ class Readings:
     bounds: dict[Place, tuple[int, int]] = field(default_factory=dict)
     used: set[Place] = field(default_factory=set)
     idle: set[Place] = field(default_factory=set)
+    fixed: list[Place] = field(default_factory=list)
     statements: dict[Place, None] = field(default_factory=dict)
     not_read: dict[str, None] = field(default_factory=dict)
 
@@ -57,6 +60,7 @@ def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[],
     compilation.getRoot().visit(walk.declared)
     for part in (top, *compilation.getPackages()):
         part.visit(walk.visit)
+    walk.note_fixed([tree.root for tree in compilation.getSyntaxTrees()])
     return walk.found
 
 
@@ -144,7 +148,7 @@ class _Walk:
                     self._use(node.definition.syntax)
                     self._within(node)
             case ast.SubroutineSymbol():
-                self._below(node.body)
+                pass  # read where it is called
             case ast.VariableDeclStatement():
                 if str(node.symbol.lifetime).endswith("Automatic"):
                     self._below(node.symbol.initializer)
@@ -187,6 +191,49 @@ class _Walk:
         self.bodies.add(key)
         return again
 
+    def _called(self, function: Any) -> None:
+        """A function, when the unit first calls it."""
+        syntax = function.syntax
+        place = None if syntax is None else self.sources.place(syntax)
+        if place is not None and place not in self.found.used:
+            self.found.used.add(place)
+            outer, self.root = self.root, None
+            self._below(function.body)
+            self.root = outer
+
+    def note_fixed(self, trees: Sequence[Any]) -> None:
+        """Records which functions are called before the unit runs: by what it does not read, or by one of
+        them. What it would read in them is none of its expressions."""
+        functions: dict[str, list[Place]] = {}
+        calls: list[tuple[Place, str]] = []
+
+        def visit(node: Any) -> None:
+            kind = type(node).__name__
+            if kind not in ("FunctionDeclarationSyntax", "InvocationExpressionSyntax"):
+                return
+            if (place := self.sources.place(node)) is None:
+                return
+            name = node.prototype.name if kind == "FunctionDeclarationSyntax" else node.left
+            called = (self.sources.text(name) or "").split("::")[-1].strip()
+            if kind == "FunctionDeclarationSyntax":
+                functions.setdefault(called, []).append(place)
+            elif not called.startswith("$"):
+                calls.append((place, called))
+
+        for tree in trees:
+            tree.visit(visit)
+        read, found = self.found.calling, self.found
+        idle = [place for each in functions.values() for place in each if place not in found.used]
+        left = [name for place, name in calls if place not in read and not _inside(place, idle)]
+        while left:
+            for place in functions.pop(left.pop(), ()):
+                found.fixed.append(place)
+                found.used.add(place)
+                left += [name for each, name in calls if each.lies_in(place)]
+        for listed in (found.read, found.roots, found.statements):
+            for place in [each for each in listed if _inside(each, found.fixed)]:
+                del listed[place]
+
     def _value(self, parameter: Any) -> str:
         """The value of a parameter, or its type: its kind and number of bits."""
         if not isinstance(parameter, self.ast.TypeParameterSymbol):
@@ -201,10 +248,14 @@ class _Walk:
                 value = node.right
                 while isinstance(value, ast.ConversionExpression):
                     value = value.operand
-                target = node.left
-                while isinstance(target, (ast.RangeSelectExpression, ast.ElementSelectExpression)):
-                    self._bounds(target)
-                    target = target.value
+                targets = [node.left]
+                while targets:
+                    target = targets.pop()
+                    if isinstance(target, ast.ConcatenationExpression):
+                        targets += target.operands
+                    elif isinstance(target, (ast.RangeSelectExpression, ast.ElementSelectExpression)):
+                        self._bounds(target)
+                        targets.append(target.value)
                 if not isinstance(value, ast.EmptyArgumentExpression):  # no output of an instance
                     self._below(node.right)
                 return ast.VisitAction.Skip
@@ -247,6 +298,7 @@ class _Walk:
         place = self.sources.place(node)
         if place is not None and node.kind.name == "Call" and not node.isSystemCall:
             self.found.calling.add(place)
+            self._called(node.subroutine)
         if place is None or compound or not node.type.isIntegral:
             return
         text = self.sources.texts[place.file]
@@ -261,6 +313,10 @@ class _Walk:
             self.found.mixed.add(place)
         if own[0]:
             self.found.types.expressions.setdefault(place, own)
+
+
+def _inside(place: Place, others: Sequence[Place]) -> bool:
+    return any(place.lies_in(each) for each in others)
 
 
 def _bare(node: Any) -> Any:

@@ -32,6 +32,8 @@ class Edit:
         place = self.file.name if near.startswith("..") else near
         after, before, text = (" ".join(each.split()) for each in (self.after, self.before, self.text))
         if not before:
+            if after.startswith(","):
+                return f"{place}:{self.line}: with the value `{after[1:].strip()}` added in `{text}`"
             where = "behind" if after.startswith("else ") else "before"
             return f"{place}:{self.line}: with `{after}` added {where} `{text}`"
         return f"{place}:{self.line}: with `{after}` for `{before}` in `{text}`"

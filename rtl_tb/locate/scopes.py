@@ -19,8 +19,8 @@ from typing import Any
 
 from rtl_tb.locate.sources import Place, Sources
 
-CONTROL = re.compile(r"clk|clock|rst|reset|\bck\b", re.IGNORECASE)
-"""Names of clocks and resets, which are no data."""
+CONTROL = re.compile(r"clk|clock|(?<![a-z])[a-z]?rst|reset|\bck\b", re.IGNORECASE)
+"""Names of clocks and resets, which are no data; `first` is none."""
 _COMPARED = 96
 """Names that are compared with one by difflib, which takes 20 microseconds for each, and 200 for long
 ones."""
@@ -35,9 +35,16 @@ _CASTS = 3
 """Sizes of casts that are tried."""
 _NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"(?<![\w$'.])[A-Za-z_][\w$]*")
 _RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
+_WIDTH = re.compile(r"\d+ \w+")
+"""The kind of value of a number: its bits, and whether it has a sign."""
 _BIT = re.compile(r"([A-Za-z_][\w$]*)\[(\w+)\]")
+_CONDITIONS = ("==", "!=", "<", "<=", ">", ">=", "&&", "||")
+_SHORT = 60
+"""Longest condition that may be a missing term, in characters."""
 NUMBER = "number"
 """The kind of value of a parameter or a genvar."""
+LOOP = f"{NUMBER} of a loop"
+"""The same of a genvar, or of a variable of a loop: it exists there alone."""
 _DECLARING = ("DataDeclarationSyntax", "NetDeclarationSyntax", "PortDeclarationSyntax", "FunctionPortSyntax")
 _SCOPES = (
     *("ModuleDeclarationSyntax", "FunctionDeclarationSyntax", "GenerateBlockSyntax", "BlockStatementSyntax"),
@@ -180,13 +187,13 @@ class Scope:
         return (
             key.startswith("1 ")
             if found is None
-            else bool(re.fullmatch(r"\d+ \w+", key)) and not key.startswith("1 ")
+            else bool(_WIDTH.fullmatch(key)) and not key.startswith("1 ")
         )
 
     def vectors_in(self, text: str) -> list[str]:
         """The names of several bits in a text."""
         keys = {name: self.key(name) or "" for name in _WORD.findall(text)}
-        return [name for name, key in keys.items() if re.fullmatch(r"\d+ \w+", key) and key[:2] != "1 "]
+        return [name for name, key in keys.items() if _WIDTH.fullmatch(key) and key[:2] != "1 "]
 
     @property
     def casts(self) -> list[str]:
@@ -219,12 +226,33 @@ class Scope:
         ]
         return list(dict.fromkeys([*found, *inside]))
 
+    def conditions_near(self, place: Place, most: int) -> list[str]:
+        """The conditions of the module that are nearest to a place, in parentheses, of names that can be read
+        there."""
+        near = [] if self.module is None else self.module.conditions.get(place.file, [])
+        ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
+        texts = dict.fromkeys(text for _, text in ranked[: 4 * most])
+        readable = (
+            text
+            for text in texts
+            if not any((self.key(name) or LOOP) == LOOP for name in _WORD.findall(text))
+        )
+        return [f"({text})" for text in islice(readable, most)]
+
+    def beyond(self, name: str, high: str) -> str | None:
+        """The bits of a vector above one of them; None if there are none."""
+        key = self.key(name) or ""
+        if not (_WIDTH.fullmatch(key) and high.strip().isdigit()):
+            return None
+        bits, first = int(key.split()[0]), int(high) + 1
+        return f"{name}[{bits - 1}:{first}]" if first < bits else None
+
     def every_bit_near(self, place: Place) -> list[str]:
         """Each bit of the vectors nearest to a place."""
         near = [] if self.module is None else self.module.bits.get(place.file, [])
         ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
         names = dict.fromkeys(text.split("[")[0] for _, text in ranked)
-        vectors = [name for name in names if re.fullmatch(r"\d+ \w+", self.key(name) or "1")][: 2 * _NEAR]
+        vectors = [name for name in names if _WIDTH.fullmatch(self.key(name) or "1")][: 2 * _NEAR]
         widths = {name: int((self.key(name) or "1").split()[0]) for name in vectors}
         return [
             f"{name}[{bit}]" for name, bits in widths.items() if 1 < bits <= _WIDEST for bit in range(bits)
@@ -238,7 +266,8 @@ class Scope:
     def words(self, text: str, bits: int, most: int) -> list[str]:
         """The words that may be added to a text: replacements of a name in it, and its bits."""
         names = dict.fromkeys(_WORD.findall(text))
-        found = [other for name in names if not self.is_number(name) for other in self.alike(name, most)]
+        words = [name for name in names if _WIDTH.fullmatch(self.key(name) or "")]
+        found = [other for name in words for other in self.alike(name, most)]
         found += [
             name for name, key in self.visible.items() if key.startswith(f"{bits} ") and name not in names
         ]
@@ -351,7 +380,7 @@ class Scope:
                     if each is not None
                     else [self._said(one) for one in getattr(node, "identifiers", [])]
                 ):
-                    found[name] = f"{NUMBER} of a loop"
+                    found[name] = LOOP
         return found
 
     def _declare(self, found: dict[str, str], declarator: Any, key: str) -> None:
@@ -429,6 +458,21 @@ class Module:
         return found
 
     @cached_property
+    def conditions(self) -> dict[Path, list[tuple[int, str]]]:
+        """Comparisons and conjunctions that are written in one line, with their places."""
+        found: dict[Path, list[tuple[int, str]]] = {}
+        for node in _every(self.node, "BinaryExpressionSyntax"):
+            if node.operatorToken.rawText not in _CONDITIONS or node.kind.name.endswith(
+                "AssignmentExpression"
+            ):
+                continue
+            place = self.sources.place(node)
+            text = (self.sources.text(node) or "").strip()
+            if place is not None and len(text) <= _SHORT and "\n" not in text and not CONTROL.search(text):
+                found.setdefault(place.file, []).append((place.start, text))
+        return found
+
+    @cached_property
     def assigned(self) -> dict[str, list[tuple[str, str]]]:
         """By target the statements that assign it, as one line, and their values."""
         found: dict[str, list[tuple[str, str]]] = {}
@@ -490,7 +534,7 @@ def _assignments(node: Any, sources: Sources, nested: bool = True) -> Iterator[t
         sign = each.operatorToken.rawText
         if not each.kind.name.endswith("AssignmentExpression") or sign not in ("=", "<="):
             continue
-        target, value = (" ".join((sources.text(side) or "").split()) for side in (each.left, each.right))
+        target, value = (" ".join(sources.expanded(side).split()) for side in (each.left, each.right))
         name = _WORD.match(target)
         if name is not None and value and "//" not in value and "\n" not in value:
             yield name[0], sign, f"{target} {sign} {value};", value

@@ -23,10 +23,10 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
+from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
@@ -47,7 +48,7 @@ from rtl_tb.locate.choices import Built, build, new_names, room_of
 from rtl_tb.locate.clusters import Samples
 from rtl_tb.locate.faults import example_of_fault
 from rtl_tb.locate.hints import suspicious_lines
-from rtl_tb.locate.kinds import ASSIGN, ELSE, Change
+from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.rest import rest_of
 from rtl_tb.locate.result import Alone, Edit, Repair
@@ -61,6 +62,10 @@ from rtl_tb.simulators import simulators
 Progress = Callable[[int, int], None]
 Pass = Callable[[], "list[Score]"]
 Flags = npt.NDArray[np.bool_]
+
+
+_TURN = 0.1
+"""Seconds after which one that waits for the search looks at the clock."""
 
 
 class Unfinished(RtlError):
@@ -171,9 +176,9 @@ class _Confirmed:
 
 
 class Search:
-    """A search for a change of a text. It begins at once, in a thread of its own: while hypotheses are tried,
-    the text is read, its places are ranked, and the choices at the likeliest ones are compiled. `found`
-    continues with them; `end` removes what was built.
+    """A search for a change of a text. It begins at once, in threads of its own, while hypotheses are tried:
+    one reads the text and makes the builds, the other one runs them. `found` waits for what they find; `end`
+    removes what was built.
 
     Args:
         verdict, job: the wrong results, and the run that showed them.
@@ -196,7 +201,7 @@ class Search:
         """Reasons why builds of choices failed."""
         self.missing: list[Choice] | None = None
         """Texts that may be missing and were not built yet; None: not looked for yet."""
-        self.whole = count()
+        self.folders = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
         """Choices that were given to a build; the others are not tried yet."""
@@ -210,13 +215,15 @@ class Search:
         job.build.mkdir(parents=True, exist_ok=True)
         self.place = tempfile.TemporaryDirectory(prefix="repair_", dir=job.build.absolute())
         self.folder = Path(self.place.name)
-        self.side = ThreadPoolExecutor(1)
+        self.side, self.front = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.read: Future[Changes] = self.side.submit(self._read)
         self.first: Future[Trials | None] = self.side.submit(self._begin)
+        self.whole: Future[list[Repair]] = self.front.submit(self._passes)
 
     def end(self) -> None:
         """Ends what is under way, and removes what was built."""
         self.own_time.end()
+        self.front.shutdown(cancel_futures=True)
         self.side.shutdown(cancel_futures=True)
         builds.forget(self.folder)
         with suppress(OSError):
@@ -224,19 +231,26 @@ class Search:
 
     def found(self, budget: Budget, progress: Progress | None, hypotheses: bool) -> list[Repair]:
         """See find_repairs."""
-        self.changes = self.read.result()
-        if not self.changes.texts:
+        if not self.read.result().texts:
             return []
-        budget.look()
-        if not self.verdict.failed[self.samples.picked].any():
-            raise RtlError(
-                f"none of the {len(self.samples.picked):,} vectors on which they are tried is wrong"
-            )
-        first = self.first.result()
-        self.budget, self.progress, self.hypotheses = budget, progress, hypotheses
-        if first is not None:  # under other traffic the unit may be right without any change
-            self.probe = replace(self.probe, traffic=first.job.traffic)
-        return self._passes(first)
+        self.progress = progress
+        if not self.whole.done():
+            budget.look()
+        if whole := self.whole.result():
+            return whole
+        self.budget, self.hypotheses = budget, hypotheses
+        return self._partly()
+
+    @property
+    def repaired(self) -> bool:
+        """Whether one change makes every vector of the check right, as far as is known by now."""
+        done = self.whole.done() and self.whole.exception() is None
+        return done and any(one.by_one for one in self.whole.result())
+
+    def wait(self, until: Budget) -> None:
+        """Waits for the changes that make every vector right, at most until a budget ends."""
+        while not self.whole.done() and not until.over():
+            wait((self.whole,), _TURN)
 
     def _read(self) -> Changes:
         return find_changes(self.dut, self.budget.rest(self.policy.reading), self.policy)
@@ -258,8 +272,19 @@ class Search:
         listed = ranked(self.changes.choices, self.spectrum)[: min(likely, room)]
         return self._trials(lambda: self._built(listed, "first"), "first")
 
-    def _passes(self, first: Trials | None) -> list[Repair]:
+    def _passes(self) -> list[Repair]:
         """The loop. After each pass every candidate that it tried is refuted, or listed in `scores`."""
+        self.changes = self.read.result()
+        if not self.changes.texts:
+            return []
+        if not self.verdict.failed[self.samples.picked].any():
+            raise RtlError(
+                f"none of the {len(self.samples.picked):,} vectors on which they are tried is wrong"
+            )
+        first = self.first.result()
+        self.budget.look()
+        if first is not None:  # under other traffic the unit may be right without any change
+            self.probe = replace(self.probe, traffic=first.job.traffic)
         hinted = set[tuple[Path, int]]()
         with suppress(RtlError), self.budget.builds(self.policy.reading):
             hinted = suspicious_lines(self.dut, self.changes)
@@ -275,7 +300,7 @@ class Search:
             self.scores = sorted([*self.scores, *scores], key=_order)
             if found := self._whole():
                 return found
-        return self._partly()
+        return []
 
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
         """The passes, by name. While the choices of one build are tried the next one is made."""
@@ -310,8 +335,21 @@ class Search:
         self.listed.update(listed)  # also what Verilator refuses
         folder = self.folder / name
         return build(
-            self.dut, self.changes, listed, self.original, folder, self.budget, self.policy, part=part
+            self.dut,
+            self.changes,
+            listed,
+            self.original,
+            folder,
+            self.budget,
+            self.policy,
+            part=part,
+            wrapper=self.wrapper,
         )
+
+    @cached_property
+    def wrapper(self) -> str:
+        """The text around the DUT, which no choice changes."""
+        return wrapper_of(self.dut)
 
     def _next(self, name: str) -> Built | None:
         """The next choices, the likeliest places first; half of them are texts that may be missing. None if
@@ -536,7 +574,7 @@ class Search:
             rivals[where] = rivals.get(where, 0) + 1
             if where in found or len(found) >= self.policy.shown or number >= 4 * self.policy.confirmed:
                 continue
-            repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.whole)}")
+            repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.folders)}")
             if repair is not None and repair.whole:
                 found[where] = repair
         others = len(found) - 1
@@ -673,7 +711,7 @@ class Search:
     def _edit(self, change: Change) -> Edit:
         file, line = change.place.file, self.changes.line(change)
         text = self.changes.texts[file].split("\n")[line - 1].strip()
-        after = f"else {change.after}" if change.form == ELSE else change.after
+        after = change.written.strip() if change.form else change.after
         if change.kind == "missing condition":  # the statement stays
             return Edit(file, line, text, "", after.removeprefix("begin ").split(f" {change.before}")[0])
         return Edit(file, line, text, change.before, after)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.locate.changes import Changes, Choice
-from rtl_tb.locate.kinds import ASSIGN, ELSE, TERM, Change
+from rtl_tb.locate.kinds import ASSIGN, ELSE, LABEL, TERM, Change
 from rtl_tb.locate.sources import Place, write
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
@@ -150,19 +150,21 @@ class _Writer:
 
     def _added(self, site: _Site) -> str:
         """Texts that may be added at a place, each under its condition."""
-        branches, statements = [], []
+        branches, statements, labels = [], [], []
         assigned: dict[str, list[str]] = {}
         for number in site.numbers:
             choice = self.listed[number - 1]
             if choice.change.form == ELSE:
                 branches.append(f"else if ({_made(number)}) {choice.text}")
+            elif choice.change.form == LABEL:
+                labels.append(f", ({_made(number)} ? {choice.text} : {choice.change.term})")
             elif choice.change.form == ASSIGN:
                 target, _, value = choice.text.removesuffix(";").partition(" = ")
                 assigned.setdefault(target, ["'0;"]).insert(-1, f"({_made(number)}) ? ({value}) :")
             else:
                 statements.append(f"if ({_made(number)}) {choice.text}")
         drives = (f"{target} = {' '.join(texts)}" for target, texts in assigned.items())
-        return f" {' '.join([*branches, *statements, *drives])} "
+        return f"{''.join(labels)} {' '.join([*branches, *statements, *drives])} "
 
 
 def _alike(choice: Choice, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,49 @@ class Sources:
     _continued: dict[Path, list[int]] = field(default_factory=dict)
     _ends: dict[Path, list[int]] = field(default_factory=dict)
 
-    def place(self, node: Any) -> Place | None:
-        """The place of a node; None for text of a macro, and in files that may not be changed."""
+    def place(self, node: Any, within: Place | None = None) -> Place | None:
+        """The place of a node; of one that a macro brought, where its text is written. None if it is written
+        in several places, or in a file that may not be changed."""
         span = getattr(node, "sourceRange", None)
-        return None if span is None else self.between(span.start, span.end)
+        return None if span is None else self.between(span.start, span.end, within)
 
-    def between(self, start: Any, end: Any) -> Place | None:
-        """The same for two locations."""
-        if self.manager.isMacroLoc(start) or self.manager.isMacroLoc(end):
-            return None
-        if (file := self.file(start)) not in self.texts:
-            return None
-        return Place(file, self._character(file, start.offset), self._character(file, end.offset))
+    def between(self, start: Any, end: Any, within: Place | None = None) -> Place | None:
+        """The same for two locations; `within` another place the text there that holds them."""
+        for first, last in self._written(start, end):
+            if (file := self.file(first)) not in self.texts:
+                return None
+            place = Place(file, self._character(file, first.offset), self._character(file, last.offset))
+            if within is None or place.lies_in(within):
+                return place
+        return None
+
+    def _written(self, start: Any, end: Any) -> Iterator[tuple[Any, Any]]:
+        """The locations in files where a text is written, from the innermost to the outermost: an argument of
+        a macro, the body of its definition, its use."""
+        manager = self.manager
+        if not (manager.isMacroLoc(start) or manager.isMacroLoc(end)):
+            yield start, end
+            return
+        if self.only is not None:
+            return
+        # 1. Each expansion lies in the text around it, up to the file. The innermost text in which both ends
+        #    lie holds all that is between them.
+        ends = {end.buffer: end}
+        while manager.isMacroLoc(end):
+            end = manager.getExpansionRange(end).end
+            ends.setdefault(end.buffer, end)
+        while start.buffer not in ends and manager.isMacroLoc(start):
+            start = manager.getExpansionRange(start).start
+        while (end := ends.get(start.buffer)) is not None:
+            # 2. What was expanded is written in a file; offsets from its start are the same there.
+            first, last = start, end
+            while manager.isMacroLoc(first):
+                first, last = manager.getOriginalLoc(first), manager.getOriginalLoc(last)
+            if first.buffer == last.buffer and first.offset <= last.offset:
+                yield first, last
+            if not manager.isMacroLoc(start):
+                return
+            start = manager.getExpansionRange(start).start
 
     def file(self, location: Any) -> Path:
         """The file of a location."""
@@ -60,10 +91,17 @@ class Sources:
             self._files[location.buffer] = Path(str(self.manager.getFullPath(location.buffer))).resolve()
         return self._files[location.buffer]
 
-    def text(self, node: Any) -> str | None:
-        """The text of a node, or of a place; None where it has no place."""
-        place = node if isinstance(node, Place) else self.place(node)
+    def text(self, node: Any, within: Place | None = None) -> str | None:
+        """The text of a node, or of a place; None where it has no place. `within` the place of a node around
+        it, it is as written there: the use of a macro, and not the macro's body."""
+        place = node if isinstance(node, Place) else self.place(node, within)
         return None if place is None else self.texts[place.file][place.start : place.end]
+
+    def expanded(self, node: Any) -> str:
+        """The text of a node with the macros in it expanded."""
+        span = node.sourceRange
+        macro = self.manager.isMacroLoc(span.start) or self.manager.isMacroLoc(span.end)
+        return str(node) if macro else self.text(node) or ""
 
     def line(self, place: Place) -> int:
         """The line on which a place begins, from 1."""

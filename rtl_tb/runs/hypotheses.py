@@ -12,13 +12,25 @@ from rtl_tb.runs.verdict import Verdict
 
 
 def explain_results(
-    verdict: Verdict, job: Job, progress: Progress, budget: Budget | None = None
+    verdict: Verdict,
+    job: Job,
+    progress: Progress,
+    budget: Budget | None = None,
+    combining: Budget | None = None,
 ) -> Diagnosis | None:
-    """The diagnosis of the wrong results; None where there are none. Status flags alone tell nothing of the
-    datapath's steps."""
+    """The diagnosis of the wrong results; None where there are none. Status flags alone say nothing of the
+    datapath's steps. The budgets are those of `diagnose`."""
     if not verdict.wrong_d.any():
         return None
     places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None
     operands, actual = as_dots(verdict, True, places, job.dut.compare.exclude)
     unit = job.vectors.instruction.stateless
-    return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress, budget=budget)
+    return diagnose(
+        unit,
+        operands,
+        actual,
+        policy=job.dut.compare,
+        progress=progress,
+        budget=budget,
+        combining=combining,
+    )

@@ -80,6 +80,7 @@ class Results:
         self.wrong = ~self.equality.equal(self.fmt, self.expected, self.actual)
         self.every = np.arange(len(self.actual))
         self.sample = self._sample()
+        self._right: dict[str, Mask] = {}
 
     def _sample(self) -> Places:
         """Some wrong and some right results."""
@@ -126,8 +127,12 @@ class Results:
         return int(self.misses(hypothesis, places).sum())
 
     def right(self, hypothesis: Hypothesis) -> Mask:
-        """Which of all results it explains."""
-        return ~self.misses(hypothesis, self.every)
+        """Which of all results it explains; they are run once for each hypothesis, in parts for which the
+        memory is enough."""
+        if hypothesis.slug not in self._right:
+            parts = np.array_split(self.every, -(-len(self.actual) // SEARCH.judged))
+            self._right[hypothesis.slug] = ~np.concatenate([self.misses(hypothesis, part) for part in parts])
+        return self._right[hypothesis.slug]
 
 
 class HypothesisSearch:
@@ -220,6 +225,7 @@ class HypothesisSearch:
     def one_more(self, ranking: Ranking, _deadline: float) -> Ranking | None:
         """The best hypotheses with one more fault each: a fault that explains something that the very best
         one leaves, or something by itself."""
+        self.combining.begin()
         found: list[Scored] = []
         for singles in (self.without_signals, self.with_signals):
             if not self.explained(symptoms=True) and not self._over(self.combining):
@@ -456,9 +462,7 @@ class HypothesisSearch:
         for number, one in enumerate(ranked):
             wanted = not number or (number < SEARCH.said and not one.remaining)
             if one.failing is not None and wanted and not self.combining.over():
-                parts = np.array_split(results.every, -(-len(results.actual) // SEARCH.judged))
-                left = sum(results.count(one, part) for part in parts)
-                one = one.counted(left, len(results.actual) - 2 * one.in_order)
+                one = one.counted(int((~results.right(one)).sum()), len(results.actual) - 2 * one.in_order)
                 self.confirmed[one.slug] = one
             found.append(one)
         return tuple(sorted(found, key=_left_and_rank))

@@ -45,7 +45,7 @@ TEXT = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic 
         else if (neg) next = state + N;
         state = c[1:0] >> 1;
     end
-    assign d = c + (sum << N) + {28'd0, used};
+    assign d = c + {sum[15:0], 2'b00} + {28'd0, used};
 endmodule
 """
 BLANKS = re.compile(r"[\s()]|(?<=')[sS](?=[bdohBDOH])|(?<='h)0+(?=\w)|(?<='b)0+(?=\d)")
