@@ -76,11 +76,22 @@ class Function:
         found = np.empty(flat.shape, dtype=dtype)
         for start in range(0, flat.size, _CHUNK):
             part = flat[start : start + _CHUNK].astype(np.int64)
-            if self.name.endswith("x2"):
+            if self.packed:
                 found[start : start + _CHUNK] = self._run(part & 0xFFFF) | self._run(part >> 16) << 16
             else:
                 found[start : start + _CHUNK] = self._run(part)
         return found.reshape(given.shape)
+
+    @property
+    def packed(self) -> bool:
+        """Whether a code holds two operands, the first in its lower half."""
+        return self.name.endswith("x2")
+
+    @property
+    def format(self) -> str:
+        """The format of operands and results: f32, f16 or bf16."""
+        last = self.name.removesuffix("x2").rpartition(".")[2]
+        return last if last in ("f16", "bf16") else "f32"
 
     def _run(self, codes: Integers) -> Integers:
         return sequences.run(self.steps, self._operation, codes)

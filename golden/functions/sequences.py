@@ -87,7 +87,12 @@ def _read(registers: dict[str, Integers], source: str, codes: Integers) -> Integ
     if found := _REGISTER.fullmatch(source):
         value = registers[found[2]]
         return value & ~SIGN if found[1] else value
-    return np.full_like(codes, _codes(np.array([source]).astype(np.float32))[0])
+    return np.full_like(codes, constant(source))
+
+
+def constant(text: str) -> int:
+    """The f32 code of a number as SASS writes it."""
+    return int(_codes(np.array([text]).astype(np.float32))[0])
 
 
 def _numbers(codes: Integers) -> npt.NDArray[np.float32]:

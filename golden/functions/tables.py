@@ -61,22 +61,22 @@ class Table:
         block: an index of `blocks` for each element; fraction: FRACTION bits each. The upper bits of a
         fraction choose the segment, the next `low` bits are x, and what remains below is ignored.
         """
-        first, index_bits = self._places[:, block]
+        first, index_bits = self.places[:, block]
         segment = first + (fraction >> FRACTION - index_bits)
         x = (fraction >> FRACTION - index_bits - self.low) & (1 << self.low) - 1
-        c0, c1, c2 = self._scaled[:, segment]
+        c0, c1, c2 = self.scaled[:, segment]
         found: Integers = c0 + c1 * x + c2 * squares(self.low)[x]
         return found
 
     @cached_property
-    def _places(self) -> Integers:
+    def places(self) -> Integers:
         """Of each block the index of its first segment, and the bits of a fraction that choose one."""
         sizes = [len(block.segments) for block in self.blocks]
         firsts = np.cumsum([0, *sizes[:-1]])
         return np.array([firsts, [size.bit_length() - 1 for size in sizes]], dtype=np.int64)
 
     @cached_property
-    def _scaled(self) -> Integers:
+    def scaled(self) -> Integers:
         """Of each segment, in units of 2^LOWEST: C0 with the bias, C1 for an integer x, C2 for an integer
         square."""
         rows = []
