@@ -31,6 +31,7 @@ _MODULES = {
         "SpecError",
         "UnknownNameError",
     ),
+    "golden.functions.functions": ("mufu",),
     "golden.identify.blackbox.dissecting": ("dissect",),
     "golden.kernels.finding": ("find_plan",),
     "golden.kernels.invariance": ("invariance", "tensor_parallel"),

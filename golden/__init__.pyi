@@ -13,6 +13,7 @@ from golden.errors import (
     SpecError,
     UnknownNameError,
 )
+from golden.functions.functions import mufu
 from golden.identify.blackbox.dissecting import dissect
 from golden.kernels.finding import find_plan
 from golden.kernels.invariance import invariance, tensor_parallel
@@ -52,6 +53,7 @@ __all__ = [
     "load_instruction",
     "load_plan",
     "modified",
+    "mufu",
     "plan",
     "plans",
     "sum_tree",

@@ -27,6 +27,7 @@ from golden.cli.docs import add_commands as add_docs
 from golden.cli.export import export
 from golden.cli.gemm import add_commands as add_gemm
 from golden.cli.layout import layout
+from golden.cli.mufu import mufu
 from golden.cli.progress import progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
@@ -181,6 +182,7 @@ DOORS = {
         "explain",
         "compare",
         "gemm",
+        "mufu",
         "invariance",
         "dissect",
         "study",
@@ -530,6 +532,7 @@ app.command("export")(export)
 app.command("study")(study)
 app.command("dissect")(dissect)
 app.command("layout")(layout)
+app.command("mufu")(mufu)
 add_docs(docs_app)
 add_gemm(gemm_app)
 _absent = plugins.add_commands(app)

@@ -329,7 +329,17 @@ def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`, gpu:NAME into `mmagold dissect` and the GPU into
     `mmagold study`; the entry point that pyproject.toml names."""
     from golden.identify.blackbox.plugins import CHIPS, OPENERS
-    from hw_capture.cli import ablation, campaign, invariance, products, profile, sass, timing, timing_export
+    from hw_capture.cli import (
+        ablation,
+        campaign,
+        functions,
+        invariance,
+        products,
+        profile,
+        sass,
+        timing,
+        timing_export,
+    )
 
     OPENERS.append(_open_box)
     CHIPS.append(_open_chip)
@@ -337,6 +347,7 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(verify)
     app.command()(campaign.campaign)
     app.command()(products.capture_products)
+    app.command()(functions.capture_functions)
     app.command()(invariance.invariance)
     app.command()(ablation.bench_kernels)
     app.command()(sass.sass)
