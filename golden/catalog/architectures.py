@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
@@ -239,7 +240,7 @@ class Architecture:
     @property
     def document(self) -> Section:
         """The file that describes it, for messages."""
-        return _files()[self.name]
+        return _document(self.name)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -324,9 +325,24 @@ def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
     )
 
 
+def _path(name: str) -> Path:
+    return spec_folder() / "architectures" / f"{name}.yaml"
+
+
+@cache
+def _document(name: str) -> Section:
+    return yamlfile.read(_path(name))
+
+
+def is_architecture(name: str) -> bool:
+    """Whether `name` is an architecture's own name; reads no file."""
+    return name.isidentifier() and _path(name).is_file()
+
+
 @lru_cache(maxsize=1)
 def _files() -> dict[str, Section]:
-    loaded = {path.stem: yamlfile.read(path) for path in (spec_folder() / "architectures").glob("*.yaml")}
+    names = (path.stem for path in (spec_folder() / "architectures").glob("*.yaml"))
+    loaded = {name: _document(name) for name in names}
     return dict(sorted(loaded.items(), key=lambda item: item[1].take_int("order", 1, 1000)))
 
 
@@ -337,10 +353,10 @@ def get_architecture(name: str) -> Architecture:
     Raises:
         UnknownNameError: there is none; the message names near ones.
     """
-    if name not in _files():
+    if not is_architecture(name):
         expected = nearest(name, _files()) or f", expected one of {', '.join(_files())}"
         raise UnknownNameError(f"unknown architecture '{name}'{expected}")
-    document = _files()[name]
+    document = _document(name)
     parts = [
         yamlfile.read(spec_folder() / "architectures" / "common" / f"{part}.yaml")
         for part in document.take_names("include", [])

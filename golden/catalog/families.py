@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from string import Formatter
@@ -300,24 +301,50 @@ def _axis(axes: Section, key: str) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def families() -> dict[str, Family]:
-    """Every family by name. Raises SpecError with file, line, key and what was expected."""
-    found: dict[str, Family] = {}
+def families() -> AnyMapping[str, Family]:
+    """Every family by name. Raises SpecError with file, line, key and what was expected; what is wrong inside
+    a family when it is looked up."""
+    found: dict[str, _Reader] = {}
     for path in sorted((spec_folder() / "families").glob("*.yaml")):
-        found |= read_families(yamlfile.read(path))
-    return found
+        found |= _readers(yamlfile.read(path))
+    return _Families(found)
 
 
 def read_families(document: Section) -> dict[str, Family]:
     """The families of one parsed file."""
+    return dict(_Families(_readers(document)))
+
+
+def _readers(document: Section) -> dict[str, _Reader]:
     given = FAMILIES.read(document)
-    found, table = {}, document["families"]
-    for name, section in table.items():
+    found = {}
+    for name, section in document["families"].items():
         for key in SHARED:
             if key in document and key not in section:
                 section[key], section.lines[key] = document[key], document.lines[key]
-        found[name] = _Reader(name, section, vendors()[given["vendor"]], given["source"]).family()
+        found[name] = _Reader(name, section, vendors()[given["vendor"]], given["source"])
     return found
+
+
+class _Families(AnyMapping[str, Family]):
+    """Families that are read when they are first looked up: one architecture has a few of them."""
+
+    def __init__(self, readers: dict[str, _Reader]) -> None:
+        self._readers, self._read = readers, dict[str, Family]()
+
+    def __getitem__(self, name: str) -> Family:
+        if name not in self._read:
+            self._read[name] = self._readers[name].family()
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._readers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._readers)
+
+    def __len__(self) -> int:
+        return len(self._readers)
 
 
 class _Reader:
@@ -325,7 +352,11 @@ class _Reader:
 
     def __init__(self, name: str, section: Section, vendor: Vendor, source: str) -> None:
         self.name, self.section, self.vendor, self.source = name, section, vendor, source
-        self.given = FAMILY.read(section)
+
+    def family(self) -> Family:
+        """The family; raises SpecError."""
+        section = self.section
+        given = self.given = FAMILY.read(section)
         axes = section["variants"]
         self.swept = any(isinstance(value, Section) for axis in axes for value in axis.values())
         self.variants = tuple(variables for axis in axes for variables in _expand(axis))
@@ -335,9 +366,6 @@ class _Reader:
                 self.values.setdefault(key, set()).add(value)
         self.everywhere = {key for key in self.values if all(key in each for each in self.variants)}
 
-    def family(self) -> Family:
-        """The family; raises SpecError."""
-        given = self.given
         family = Family(
             self.name,
             self.vendor,

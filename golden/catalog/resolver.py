@@ -93,6 +93,8 @@ class Resolver:
     def chip(self, word: str) -> Chip | None:
         """What a word for chips means; None where it means none. A brand before it counts nothing: GeForce
         RTX 4090 is 4090."""
+        if architectures.is_architecture(word):  # the others need not be read
+            return Chip((word,))
         for spelled in (word, self._unbranded(word)):
             if (found := self.chips.get(plain_word(spelled))) is not None:
                 return found
@@ -178,7 +180,7 @@ class Resolver:
         chip = architectures.get_architecture(architecture)
         if name in chip.names():
             return [name]
-        found = self._spelled(architecture).get(key_of(name))
+        found = self._spelled(architecture, name)
         if found:
             return [found]
         written = self.rewritten(architecture, name)
@@ -207,13 +209,26 @@ class Resolver:
                 found.append(said.replace("..", ".").rstrip(".") if "." in text else said.replace(".", "_"))
         return found
 
+    def _spelled(self, architecture: str, name: str) -> str | None:
+        """The listed name with the qualifiers of `name`, in any of its spellings."""
+        key = key_of(name)
+        return self._keys(architecture, key[0]).get(key) if key[0] in self._heads(architecture) else None
+
     @cache  # noqa: B019 - there is one resolver
-    def _spelled(self, architecture: str) -> dict[Key, str]:
-        """The listed name by the qualifiers of every spelling."""
-        found: dict[Key, str] = {}
+    def _heads(self, architecture: str) -> dict[str, list[tuple[str, str]]]:
+        """Every spelling with its listed name, by what stands before the first point."""
+        found: dict[str, list[tuple[str, str]]] = {}
         for name, (entry, variables) in architectures.get_architecture(architecture).names().items():
             for spelling in entry.family.spellings(variables):
-                found.setdefault(key_of(spelling), name)
+                found.setdefault(plain(spelling).split(".")[0], []).append((spelling, name))
+        return found
+
+    @cache  # noqa: B019
+    def _keys(self, architecture: str, head: str) -> dict[Key, str]:
+        """The listed name by the qualifiers of every spelling with one head."""
+        found: dict[Key, str] = {}
+        for spelling, name in self._heads(architecture)[head]:
+            found.setdefault(key_of(spelling), name)
         return found
 
     @cache  # noqa: B019
@@ -230,7 +245,7 @@ class Resolver:
     def _written(self, architecture: str, pattern: str) -> list[str]:
         """The listed names that a rewritten one means."""
         if "*" not in pattern:
-            found = self._spelled(architecture).get(key_of(pattern))
+            found = self._spelled(architecture, pattern)
             return [found] if found else []
         fitting = [plain(pattern)]
         return [
@@ -347,7 +362,7 @@ class Resolver:
 
     def _is(self, architecture: str, name: str) -> bool:
         described = architectures.get_architecture(architecture)
-        listed = name in described.names() or key_of(name) in self._spelled(architecture)
+        listed = name in described.names() or self._spelled(architecture, name) is not None
         return listed or any(self._written(architecture, one) for one in self.rewritten(architecture, name))
 
     def near_anywhere(self, name: str) -> str:

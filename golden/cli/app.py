@@ -459,7 +459,7 @@ def compare(
 ) -> None:
     """Searches for operands where two instructions or units answer differently; shows the shortest found."""
     from golden.catalog.lookup import resolve
-    from golden.cli import render
+    from golden.cli import differences
 
     if seconds is not None and not prove:
         raise typer.BadParameter("only --prove has seconds", param_hint="--seconds")
@@ -467,7 +467,7 @@ def compare(
     if as_json:
         _print_json(result.as_dict())
     else:
-        render.print_comparison(result, traces)
+        differences.print_comparison(result, traces)
     if result.proof is not None and (status := result.proof.outcome.status):
         raise typer.Exit(status)
 

@@ -2,18 +2,30 @@
 
 Bash takes a colon for the end of a word: it hands over hopper:HM as three words and replaces the last of
 them. `rejoined` makes one word of them again, and cuts what is printed to what Bash will replace.
+
+Names are kept in the cache folder, under a digest of what they were made of.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
+from typing import Any
 
 import typer
+
+from golden import __version__, catalog
+from golden.errors import MmagoldError
+from golden.paths import cache_folder, spec_folder
+
+_CATALOG = Path(catalog.__path__[0])
 
 
 @contextmanager
@@ -57,28 +69,96 @@ def _fitting(candidates: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in candidates if name.startswith(incomplete)]
 
 
+# Names that specs give --------------------------------------------------------------------------------------
+
+
+def _digest() -> str:
+    """Of everything that the names depend on: the specs, and the code that makes names of them."""
+    digest = hashlib.sha256(__version__.encode())
+    for folder, pattern in ((spec_folder(), "**/*.yaml"), (_CATALOG, "*.py")):
+        for path in sorted(folder.glob(pattern)):
+            digest.update(f"{path}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _kept(name: str, make: Callable[[], Any]) -> Any:
+    """What `make` returned for these specs, from a file of the cache where there is one: reading the specs
+    takes three times as long as all else that an answer needs."""
+    path, digest = cache_folder() / "completion" / f"{name}.json", _digest()
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        kept = json.loads(path.read_bytes())
+        if kept["digest"] == digest:
+            return kept["value"]
+    value = make()
+    with suppress(OSError, MmagoldError):  # a cache that cannot be written costs time alone
+        from golden.files.output import write_text
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps({"digest": digest, "value": value}))
+    return value
+
+
+def _chips() -> dict[str, str]:
+    """The architecture that each word for one means; first their own names, in the order of lists."""
+
+    def make() -> dict[str, str]:
+        from golden.catalog import architectures
+        from golden.catalog.resolver import resolver
+
+        own = {name: name for name in architectures.architectures()}
+        return own | {word: chip.name for word, chip in resolver().words.items() if chip.name}
+
+    found: dict[str, str] = _kept("chips", make)
+    return found
+
+
+def _meant(word: str) -> str | None:
+    """The architecture that a word means, in whatever spelling."""
+    if (found := _chips().get(word)) is not None:
+        return found
+    from golden.catalog.resolver import resolver
+
+    return resolver().meant(word)
+
+
+def _names(chip: str) -> list[str]:
+    """The names of an architecture's instructions."""
+
+    def make() -> list[str]:
+        from golden.catalog.resolver import resolver
+
+        return resolver().known_names(chip)
+
+    found: list[str] = _kept(chip, make)
+    return found
+
+
+def _words(incomplete: str, end: str) -> list[str]:
+    """Architectures; the other words that mean one where no name fits."""
+    words = _chips()
+    names = _fitting((f"{word}{end}" for word, chip in words.items() if word == chip), incomplete)
+    return names or _fitting((f"{word}{end}" for word in words), incomplete.lower())
+
+
+# What commands complete -------------------------------------------------------------------------------------
+
+
 def architecture(incomplete: str) -> list[str]:
     """Architectures; the words that mean one where no name fits."""
-    from golden.catalog import architectures
-
-    names = _fitting(architectures.architectures(), incomplete)
-    return names or _fitting(_cards(), incomplete.lower())
+    return _words(incomplete, "")
 
 
 def instruction(ctx: typer.Context, incomplete: str) -> list[str]:
     """architecture:instruction, or the instructions of --arch."""
-    from golden.catalog import architectures
-    from golden.catalog.resolver import resolver
-
-    chosen = resolver().meant(str(ctx.params.get("arch") or ""))
-    if chosen is not None:
-        return _fitting(resolver().known_names(chosen), incomplete)
+    arch = str(ctx.params.get("arch") or "")
+    if arch and (chosen := _meant(arch)) is not None:
+        return _fitting(_names(chosen), incomplete)
     prefix, colon, _ = incomplete.partition(":")
-    meant = resolver().meant(prefix) if colon else None
+    meant = _meant(prefix) if colon else None
     if meant is not None:
-        return _fitting((f"{prefix}:{name}" for name in resolver().known_names(meant)), incomplete)
-    names = _fitting((f"{name}:" for name in architectures.architectures()), incomplete)
-    return names or _fitting((f"{card}:" for card in _cards()), incomplete.lower())
+        return _fitting((f"{prefix}:{name}" for name in _names(meant)), incomplete)
+    return _words(incomplete, ":")
 
 
 def document(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -92,10 +172,3 @@ def number_format(incomplete: str) -> list[str]:
     from golden.number.formats import formats
 
     return _fitting(dict.fromkeys((*formats(), *format_words())), incomplete)
-
-
-def _cards() -> list[str]:
-    """The words for architectures, as one word each."""
-    from golden.catalog.resolver import resolver
-
-    return [word for word, chip in resolver().words.items() if chip.name]

@@ -7,7 +7,6 @@ from itertools import zip_longest
 from typing import Any
 
 from golden.explain.numbers import hex_text
-from golden.explain.special_values import special_cases
 from golden.explain.trace import describe_code
 from golden.files import escape
 from golden.model.instruction import Instruction
@@ -114,6 +113,8 @@ def modes_markdown(ins: Instruction, table: Any) -> list[str]:
 
 def _answers_markdown(ins: Instruction, table: Any) -> list[str]:
     """The special values whose answer depends on the mode; empty where none does."""
+    from golden.explain.special_values import special_cases  # needs the core, which no terminal page does
+
     rows = []
     for question, operands in special_cases(ins):
         answers: dict[int, list[str]] = {}

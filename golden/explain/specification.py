@@ -13,7 +13,6 @@ from typing import Any
 
 from golden.errors import UnknownNameError
 from golden.explain.modes import modes_dict, modes_markdown
-from golden.explain.special_values import special_values
 from golden.explain.trace import float_text
 from golden.files import escape
 from golden.files.markdown import table
@@ -39,6 +38,8 @@ def state_text(ins: Instruction) -> str:
 
 def specification(ins: Instruction) -> dict[str, Any]:
     """Returns the whole specification as plain values."""
+    from golden.explain.special_values import special_values  # needs the core, which no terminal page does
+
     m, n, k = ins.shape
     modes = modes_dict(ins)
     return {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
@@ -30,7 +31,9 @@ class Algorithm:
     steps: list[Any] = field(default_factory=list)
 
 
-def _load_algorithm(document: Section) -> Algorithm:
+@cache
+def _load_algorithm(path: Path) -> Algorithm:
+    document = yamlfile.read(path)
     algorithm = Algorithm(
         document.take("algorithm", str),
         document.take("title", str),
@@ -50,13 +53,15 @@ def _load_algorithm(document: Section) -> Algorithm:
 @lru_cache(maxsize=1)
 def algorithms() -> dict[str, Algorithm]:
     """Returns every algorithm of spec/algorithms by its paper name (aliases: see `get_algorithm`)."""
-    folder = spec_folder() / "algorithms"
-    loaded = [_load_algorithm(yamlfile.read(path)) for path in sorted(folder.glob("*.yaml"))]
+    loaded = [_load_algorithm(path) for path in sorted((spec_folder() / "algorithms").glob("*.yaml"))]
     return {algorithm.name: algorithm for algorithm in loaded}
 
 
 def get_algorithm(name: str) -> Algorithm:
     """Returns an algorithm by its paper name or its newer alias."""
+    path = spec_folder() / "algorithms" / f"{name}.yaml"
+    if name.isidentifier() and path.is_file():  # the others need not be read
+        return _load_algorithm(path)
     for algorithm in algorithms().values():
         if name.lower() in (algorithm.name, *algorithm.aliases):
             return algorithm

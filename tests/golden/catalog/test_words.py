@@ -146,7 +146,7 @@ def test_wrong_words_are_told_with_file_and_line(
     path.write_text(text.replace(old, new, 1), "utf-8")
     monkeypatch.setenv("MMAGOLD_SPEC", str(tmp_path / "spec"))
     # fresh caches, not emptied ones: names and instructions hold entries of what was read before
-    for one in (architectures._files, architectures.get_architecture):
+    for one in (architectures._document, architectures._files, architectures.get_architecture):
         monkeypatch.setattr(architectures, one.__name__, lru_cache(one.__wrapped__))
     format_words.cache_clear()
     try:

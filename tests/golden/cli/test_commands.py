@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from fractions import Fraction
@@ -192,6 +193,34 @@ def test_unknown_names() -> None:
 )
 def test_usage_errors_are_one_line(arguments: tuple[str, ...], told: str) -> None:
     assert told in complaint(*arguments)
+
+
+def test_kept_completions_are_those_of_the_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
+    specs = tmp_path / "spec"
+    shutil.copytree(ROOT / "spec", specs, ignore=shutil.ignore_patterns("timing", "plans"))
+    monkeypatch.setenv("MMAGOLD_SPEC", str(specs))
+
+    def complete(word: str) -> list[str]:
+        asked = {
+            "_MMAGOLD_COMPLETE": "complete_bash",
+            "COMP_WORDS": f"mmagold\nshow\n{word}",
+            "COMP_CWORD": "2",
+        }
+        command = [sys.executable, "-m", "mmagold"]
+        return subprocess.run(
+            command, env=os.environ | asked, capture_output=True, text=True, check=True
+        ).stdout.split()
+
+    assert complete("armv9:") == complete("armv9:") != []  # made, then kept
+    (tmp_path / "cache" / "completion" / "chips.json").write_text("{}")
+    assert complete("armv") == ["armv9:"]
+    (specs / "architectures" / "armv9.yaml").rename(specs / "architectures" / "armv10.yaml")
+    changed = (specs / "architectures" / "armv10.yaml").read_text()
+    (specs / "architectures" / "armv10.yaml").write_text(
+        changed.replace("architecture: armv9", "architecture: armv10")
+    )
+    assert complete("armv") == ["armv10:"]
 
 
 def test_completion() -> None:
