@@ -869,7 +869,7 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
         "result_fraction_bits": range(max(d.fraction_bits - 24, 0), d.fraction_bits),
     }
     tried = [*near, *(wide.get(name, ()) if hints.wide else ())]
-    return [None if key.low > 0 or name != "sticky_gap" else 0] + [
+    return [None if key.low > 0 or name not in ("sticky_gap", "random") else 0] + [
         value for value in dict.fromkeys(tried) if key.low <= value <= key.high
     ]
 
