@@ -125,16 +125,16 @@ def fragment(name: str, figures: Sequence[Figure]) -> Fragment:
 def _intervals(figures: Sequence[Figure]) -> dict[str, tuple[float, str]]:
     """By instruction, the cycles from one to the next of a sub-core that the highest throughput of a
     multiprocessor implies, and how."""
-    best: dict[str, float] = {}
+    found: dict[str, tuple[float, str]] = {}
     for figure in figures:
-        rate = figure.unit == "FMA/clk/SM" and figure.key.quantity == "throughput" and not figure.key.variant
-        if rate and figure.value and _SHAPE.search(figure.instruction):
-            best[figure.instruction] = max(figure.value, best.get(figure.instruction, 0.0))
-    found = {}
-    for ins, rate_of_all in best.items():
-        products = math.prod(map(int, _SHAPE.search(ins).groups()))  # type: ignore[union-attr]
-        said = f"{SUB_CORES} sub-cores * {products} FMA / {rate_of_all:g} FMA/clk/SM"
-        found[ins] = SUB_CORES * products / rate_of_all, said
+        ins, rate, shape = figure.instruction, figure.value, _SHAPE.search(figure.instruction)
+        counts = figure.unit == "FMA/clk/SM" and figure.key.quantity == "throughput"
+        if not (counts and rate and shape) or figure.key.variant:
+            continue
+        products = math.prod(map(int, shape.groups()))
+        interval = SUB_CORES * products / rate
+        if ins not in found or interval < found[ins][0]:
+            found[ins] = interval, f"{SUB_CORES} sub-cores * {products} FMA / {rate:g} FMA/clk/SM"
     return found
 
 
