@@ -72,8 +72,10 @@ def check_comparable(x: Signature, y: Signature) -> None:
     """Two units take the same operands, but for K.
 
     Raises:
-        OperandError: they do not.
+        OperandError: they do not, or K differs and neither a nor b has a zero.
     """
+    if x.k != y.k:
+        check_can_pad(x)
     for unit in (x, y):
         if unit.state:
             raise OperandError(f"cannot compare: {unit.name} takes no c, it keeps its accumulator")
@@ -81,6 +83,8 @@ def check_comparable(x: Signature, y: Signature) -> None:
         fx, fy = x.formats.get(operand), y.formats.get(operand)
         if fx != fy:
             names = [fmt.name if fmt else "none" for fmt in (fx, fy)]
+            if fx and fy and names[0] == names[1]:  # two units define formats of one name
+                names = [f"{name} ({said})" for name, said in zip(names, _differences(fx, fy), strict=True)]
             raise OperandError(
                 f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}"
             )
@@ -97,6 +101,26 @@ def check_comparable(x: Signature, y: Signature) -> None:
         raise OperandError(f"cannot compare: {x.name} and {y.name} have different sparsity")
     if x.scale_block != y.scale_block:
         raise OperandError(f"cannot compare: scale blocks are {x.scale_block} and {y.scale_block}")
+
+
+def _differences(x: Format, y: Format) -> tuple[str, str]:
+    """What one format has and the other has not, key by key."""
+    differ = [one.name for one in fields(Format) if getattr(x, one.name) != getattr(y, one.name)]
+    left, right = (", ".join(f"{name} {getattr(fmt, name)}" for name in differ) for fmt in (x, y))
+    return left, right
+
+
+def check_can_pad(takes: Signature) -> None:
+    """Elements that are appended along K count as nothing: a factor of their products is zero.
+
+    Raises:
+        OperandError: neither a nor b has a zero.
+    """
+    if not any(not fmt.is_float or fmt.has_zero for fmt in (takes.formats["a"], takes.formats["b"])):
+        raise OperandError(
+            f"cannot append to K of {takes.name}: a is {takes.formats['a'].name} and b "
+            f"{takes.formats['b'].name}, which have no zero, expected K of one length"
+        )
 
 
 def pad(operands: Operands, unit: Unit | Signature) -> Operands:

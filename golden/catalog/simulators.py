@@ -4,11 +4,13 @@
 
 Which option takes the figure of which instruction stands in spec/simulators. An option is written only when
 every figure that it takes was measured; else a comment says what is missing, and the simulator's own file
-stays as it is.
+stays as it is. Where no interval was measured, but throughputs, the highest one gives it.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +21,9 @@ from golden.paths import spec_folder
 from golden.yamlfile import Section, read
 
 LATENCY, INTERVAL = "completion_latency", "issue_interval"
+SUB_CORES = 4
+"""Sub-cores of a multiprocessor, each with one matrix unit: of every NVIDIA GPU since Volta."""
+_SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\.")
 _WHAT = {"latency": (LATENCY,), "interval": (INTERVAL,), "both": (LATENCY, INTERVAL)}
 
 
@@ -100,6 +105,8 @@ def fragment(name: str, figures: Sequence[Figure]) -> Fragment:
     for figure in figures:
         if figure.value is not None and not figure.key.variant:
             values.setdefault((figure.instruction, figure.quantity), figure.value)
+    derived = _intervals(figures)
+    values = {(ins, INTERVAL): value for ins, (value, _) in derived.items()} | values
     lines, missing = [], []
     for option in simulator.options:
         wanted = [(ins, quantity) for ins in option.instructions for quantity in option.quantities]
@@ -110,9 +117,37 @@ def fragment(name: str, figures: Sequence[Figure]) -> Fragment:
             lines.append(f"# {missing[-1]}")
             continue
         numbers = ",".join(_cycles(values[key]) for key in wanted)
-        lines += [_comment(option, values), f"{option.name} {numbers}"]
+        lines += [_comment(option, values), *_said(option, derived, values), f"{option.name} {numbers}"]
     text = _head(simulator, figures) + "\n".join(lines) + "\n"
     return Fragment(text, len(simulator.options) - len(missing), tuple(missing))
+
+
+def _intervals(figures: Sequence[Figure]) -> dict[str, tuple[float, str]]:
+    """By instruction, the cycles from one to the next of a sub-core that the highest throughput of a
+    multiprocessor implies, and how."""
+    found: dict[str, tuple[float, str]] = {}
+    for figure in figures:
+        ins, rate, shape = figure.instruction, figure.value, _SHAPE.search(figure.instruction)
+        counts = figure.unit == "FMA/clk/SM" and figure.key.quantity == "throughput"
+        if not (counts and rate and shape) or figure.key.variant:
+            continue
+        products = math.prod(map(int, shape.groups()))
+        interval = SUB_CORES * products / rate
+        if ins not in found or interval < found[ins][0]:
+            found[ins] = interval, f"{SUB_CORES} sub-cores * {products} FMA / {rate:g} FMA/clk/SM"
+    return found
+
+
+def _said(
+    option: Option, derived: dict[str, tuple[float, str]], values: dict[tuple[str, str], float]
+) -> list[str]:
+    """A comment where an interval follows from a throughput."""
+    used = (ins for ins in option.instructions if INTERVAL in option.quantities and ins in derived)
+    return [
+        f"# the interval of {ins}: {derived[ins][1]}"
+        for ins in used
+        if values[ins, INTERVAL] == derived[ins][0]
+    ]
 
 
 def _head(simulator: Simulator, figures: Sequence[Figure]) -> str:
@@ -127,7 +162,7 @@ def _head(simulator: Simulator, figures: Sequence[Figure]) -> str:
 
 def _comment(option: Option, values: dict[tuple[str, str], float]) -> str:
     measured = "; ".join(
-        f"{ins} {' and '.join(f'{values[ins, quantity]:g}' for quantity in option.quantities)}"
+        f"{ins} {' and '.join(f'{values[ins, quantity]:.4g}' for quantity in option.quantities)}"
         for ins in option.instructions
     )
     return f"# {measured}"

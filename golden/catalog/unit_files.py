@@ -16,7 +16,7 @@ from golden.program.checks import depends_on_c
 from golden.program.compiling import OPERATION_LIST, STEP_LIST, compile_program
 from golden.program.keys import FORMAT_NAME, STATUS
 from golden.program.modes import MODES, Modes, Value, fill, mode_text, names_used, take_modes
-from golden.program.program import NOTHING, ONE, OperandFormats
+from golden.program.program import ABSENT, NOTHING, OperandFormats
 from golden.program.state import CONTROLS, PRODUCTS
 from golden.program.steps import MAX_K
 from golden.values import WORD, Choice, Integer, Key, Line, Many, Mapping, Table, Text
@@ -110,7 +110,6 @@ UNIT = Mapping(
     one_of=(("steps", "program"),),
 )
 """The file of a unit."""
-_ABSENT = {"b": ONE, "c": NOTHING}
 _WITH_MODES = ("formats", "program", "steps")
 """Keys in which `$name` stands for a field of `modes`."""
 
@@ -279,7 +278,7 @@ def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Form
     for operand in _OPERANDS:
         name = table.get(operand)
         if name is None:
-            formats |= {operand: _ABSENT[operand]} if operand in _ABSENT else {}
+            formats |= {operand: ABSENT[operand]} if operand in ABSENT else {}
             continue
         try:
             formats[operand] = local.get(name) or get_format(name)

@@ -33,6 +33,13 @@ class Rule:
     subnormal_carry: str = "kept"
     unseen: int = 0
     """Bits right below the round bit that the rounding does not see; -1: none of those below it are seen."""
+    random: tuple[int, int] | None = None
+    """Stochastic rounding: how many of the bits that are cut are looked at, and what is added to them."""
+
+    @property
+    def looked_at(self) -> int:
+        """Bits right below the round bit that have to be there one by one."""
+        return self.random[0] if self.random else max(self.unseen, 0)
 
 
 def increment(build: Builder, rounding: str, sign: Word, odd: Word, half: Word, rest: Word) -> Word:
@@ -129,7 +136,7 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
         exponent = build.larger(leading, build.exponent(fmt.min_exponent))
     build.mark("result_exponent", exponent)
     seen = max(rule.unseen, 0)
-    magnitude = build.pad(magnitude, kept + seen + 3 - magnitude.width)
+    magnitude = build.pad(magnitude, kept + rule.looked_at + 3 - magnitude.width)
     normalized = words.shift_left(magnitude, words.sub(top, exponent))
     build.mark("normalized", normalized)
     width = normalized.width
@@ -140,6 +147,11 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
     lower = build.cut(normalized, 0, width - 2 - kept - seen)
     rest = build.no if lower is None or rule.unseen < 0 else words.nonzero(lower)
     up = increment(build, rule.rounding, sign, odd, half, rest)
+    if rule.random:
+        bits, random = rule.random
+        highest = words.extract(normalized, width - 1 - kept - bits, bits)
+        # highest + random reaches 2^bits: a comparison with a constant, and no addition
+        up = words.less(words.constant((1 << bits) - 1 - random, bits), highest)
 
     full = build.yes if fraction is None else words.equal(fraction, words.constant(-1, kept))
     carried = words.both(up, full)
@@ -226,7 +238,7 @@ def _raised(build: Builder, number: Number, rule: Rule) -> tuple[Word, Word, int
     lowest = build.exponent(fmt.min_exponent)
     deep = words.less_signed(top, lowest)
     amount = words.choose(deep, words.sub(lowest, top), build.exponent(0))
-    magnitude = build.pad(magnitude, rule.kept + max(rule.unseen, 0) + 3 - magnitude.width)
+    magnitude = build.pad(magnitude, rule.kept + rule.looked_at + 3 - magnitude.width)
     return jammed(build, magnitude, amount), build.larger(top, lowest), fmt.min_exponent
 
 

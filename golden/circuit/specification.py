@@ -756,9 +756,12 @@ class _Operation:
         build, fmt = self.build, step.format
         kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
         unseen = -1 if step.sticky == "left_out" else step.sticky_gap
+        random = None if step.random_bits is None else (step.random_bits, step.random)
+        if random and (not fmt.is_float or (step.flush != "none" and step.tiny != "subnormal_result")):
+            raise refuse("stochastic rounding to integers, or with another tiny", "round", "random_bits")
         rule = Rule(
             fmt, step.rounding, step.overflow, kept, step.flush, step.tiny, step.nan, step.zero,
-            step.subnormal_carry, unseen,
+            step.subnormal_carry, unseen, random,
         )  # fmt: skip
         codes = []
         for number in self.registers[step.of[0]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -110,8 +111,8 @@ def plan(
     bias: Annotated[
         Path | None, typer.Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")
     ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="The factor of the sum.")] = 1.0,
-    beta: Annotated[float, typer.Option("--beta", help="The factor of C.")] = 1.0,
+    alpha: Annotated[str, typer.Option("--alpha", help="The factor of the sum, such as 0.5 or 1/3.")] = "1",
+    beta: Annotated[str, typer.Option("--beta", help="The factor of C.")] = "1",
     ask: Annotated[
         str | None,
         typer.Option(
@@ -148,14 +149,15 @@ def plan(
     known, arch = _formats(formats), resolver().called(arch)
     paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": c, "bias": bias}
     given = {name: read_array(path) for name, path in paths.items() if path is not None}
-    if (given or (alpha, beta) != (1, 1)) and ask is not None:
+    factors = _factor(alpha, "--alpha"), _factor(beta, "--beta")
+    if (given or factors != (1, 1)) and ask is not None:
         raise typer.BadParameter("a kernel runs products of A and B alone", param_hint="--ask")
     with progress_bar() as progress:
         tell = partial(progress, "searching")
         if ask is None:
             assert a is not None and b is not None and d is not None
             product = read_array(a), read_array(b), read_array(d)
-            found = finding.search(*product, arch, known, tell, given, alpha, beta)
+            found = finding.search(*product, arch, known, tell, given, *factors)
         else:
             kernel = named_function(ask.removeprefix("python:"))
             found = finding.ask(kernel, parse_shape(shape), arch, known, tell)
@@ -168,6 +170,16 @@ def plan(
     if out is not None:
         output.write_text(out, plan_text(found.plan))
         typer.echo(f"{out}: {found.plan!r}", err=True)
+
+
+def _factor(text: str, option: str) -> float:
+    """A finite number, also as a fraction."""
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise typer.BadParameter(
+            f"'{text}' is no number, expected such as 0.5 or 1/3", param_hint=option
+        ) from None
 
 
 def _formats(text: str) -> dict[str, str]:

@@ -806,6 +806,28 @@ static MG_BOTH mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
     return y;
 }
 
+/* The number after stochastic rounding: cut at the result's last place, or one unit of it longer if the highest bits that
+ * are cut and the random number together reach that unit. */
+static MG_BOTH mg_number mg_with_random(const mg_number *x, const mg_step *step) {
+    const mg_format *f = &step->format;
+    int64_t last = 0;
+    if (f->is_float) {
+        const int kept = step->has_result_fraction_bits ? step->result_fraction_bits : f->fraction_bits;
+        int32_t exponent = mg_bit_length(x->significand) - 1 + mg_lsb(x);
+        last = (int64_t)(exponent < f->min_exponent ? f->min_exponent : exponent) - kept;
+    }
+    const int64_t cut = last - mg_lsb(x), below = cut - step->random_bits;
+    mg_number y = *x;
+    if (cut <= 0) return y;
+    const mg_u128 whole = cut < 128 ? x->significand >> cut : 0, low = x->significand - (cut < 128 ? whole << cut : 0);
+    const mg_u128 highest = below >= 128 ? 0 : below >= 0 ? low >> below : low << -below;
+    const mg_u128 up = (highest + (mg_u128)step->random) >> step->random_bits;
+    y.significand = whole + up;
+    y.exponent = (int32_t)last;
+    y.fraction_bits = 0;
+    return y;
+}
+
 /* Fraction bits that the rounding keeps; -1: the format's. */
 static MG_BOTH int mg_kept(const mg_step *step) {
     return step->has_result_fraction_bits ? step->result_fraction_bits : -1;
@@ -840,7 +862,10 @@ static MG_BOTH void mg_step_round(mg_state *s, const mg_step *step) {
             const mg_number exact = mg_with_sticky(given);
             const int gap = (step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && step->format.is_float &&
                 exact.significand;
-            const mg_number seen = gap && exact.kind <= MG_FINITE ? mg_with_gap(&exact, step) : exact;
+            const int random = step->has_random_bits && exact.significand && exact.kind <= MG_FINITE;
+            const mg_number seen = random ? mg_with_random(&exact, step)
+                : gap && exact.kind <= MG_FINITE ? mg_with_gap(&exact, step)
+                                                 : exact;
             uint64_t code = mg_round_number(&seen, !exact.significand, step);
             mg_raise_rounded(s->raised, &step->format, &seen, step->rounding, mg_kept(step), step->tiny, code);
             if (s->watch) {

@@ -182,6 +182,9 @@ typedef struct {
     int32_t zero;
     int32_t subnormal_carry;
     int32_t sticky;
+    int32_t has_random_bits;
+    int32_t random_bits;
+    int32_t random;
     int32_t has_result_fraction_bits;
     int32_t result_fraction_bits;
     int32_t first;

@@ -16,6 +16,7 @@ from golden.kernels.operand_parts import parts_of
 from golden.kernels.order import Runs, parts, pieces, places, which_part
 from golden.kernels.plan import Plan
 from golden.model import core_library
+from golden.unit import check_can_pad
 
 Bits = npt.NDArray[Any]
 TILE = 64
@@ -157,6 +158,8 @@ class Block(Assembly):
         across = self.many[0] * self.tile_m if axis == -1 else self.many[1] * self.tile_n
         shape = (self.group, across, length) if axis == -1 else (self.group, length, across)
         rest = self.plan.instruction.at_rest(name)
+        if name in "ab" and (taken.shape[axis] < length or (beyond is not None and beyond.any())):
+            check_can_pad(self.plan.instruction)
         if beyond is not None and beyond.any():
             taken = taken.copy()
             taken[(..., beyond) if axis == -1 else (..., beyond, slice(None))] = rest

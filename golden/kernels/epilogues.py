@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from golden.errors import ShapeError
+from golden.errors import OperandError, ShapeError
 from golden.kernels.plan import Plan
 from golden.number.arrays import plain
 from golden.number.formats import Format, native_dtype
@@ -97,6 +97,8 @@ def checked(
         raise ShapeError(
             f"argument 'bias' has shape {codes_bias.shape}, expected (M,) or (N,) of D {d.shape}"
         )
+    if codes_c is None and beta != 1:
+        raise OperandError(f"argument 'beta' is {beta}, but there is no C, expected C (--c) with its factor")
     return Addends(codes_c, codes_bias, float(alpha), float(beta), own.name if own != out else None)
 
 

@@ -75,9 +75,10 @@ def search_beside(
         if progress is not None:
             progress(len(scores), 0)
     if not scores:
+        named = ", ".join(f"{name} {formats[name].name}" for name in ("a", "b", "d") if name in formats)
+        why = f": {trial.refusal}" if trial.refusal else ", expected an architecture with such instructions"
         raise OperandError(
-            f"no plan of {arch} takes A, B and {', '.join(beside)} of these formats and shapes: "
-            f"{trial.refusal}"
+            f"no plan of {arch} takes A, B and {', '.join(beside)} of these formats ({named}) and shapes{why}"
         )
     fits = [plan for equal, plan in scores if equal == trial.count(*first)]
     for rows, columns in (larger, whole):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import FileFormatError
+from golden.errors import FileFormatError, MmagoldError
 from golden.files.inputs import read_json
 from golden.files.output import write_text
 from golden.kernels.conversion import encode, table
@@ -41,6 +42,9 @@ normally distributed ones, as a network's: what a change of the order does to th
 CALLS = {"mm": ("bf16", "f16"), "linear": ("bf16", "f16"), "scaled_mm": ("e4m3",), "triton": ("bf16", "f16")}
 """The calls of a layer, and the formats of the operands that each takes."""
 SCHEMA = 1
+MOST_BATCHES, MOST_SIZE = 1 << 20, 1 << 24
+"""Bounds of a recording that is read: M, also how many of them, and N or K. Far above any that was recorded
+(M up to 8192, K up to 53248): a damaged file ends in a message and not in a long wait."""
 
 
 @dataclass(frozen=True)
@@ -222,29 +226,70 @@ def read(path: Path) -> Recording:
         if given["schema"] != SCHEMA:
             raise FileFormatError(f"{path}: schema is {given['schema']!r}, expected {SCHEMA}")
         layers = tuple(_read_layer(entry, given["kernels"]) for entry in given["layers"])
-        return Recording(given["date"], given["device"], layers, given["refused"], int(given["seed"]))
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        texts = {"date": given["date"], **given["device"], **given["refused"]}
+        _expect(all(isinstance(text, str) for text in texts.values()), "date, device and refused hold texts")
+        names = [one.layer.name for one in layers]
+        _expect(len(set(names)) == len(names), "each layer once")
+        _expect(_whole(given["seed"], 0, 1 << 63), "a seed of 0 or more")
+        return Recording(given["date"], given["device"], layers, given["refused"], given["seed"])
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, MmagoldError) as error:
+        if isinstance(error, FileFormatError):
+            raise
         raise FileFormatError(
             f"{path}: is no recording of layers ({type(error).__name__}: {error}), expected a file of "
             "mmagold invariance --record"
         ) from None
 
 
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"expected {what}")
+
+
+def _whole(value: Any, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def _batches(given: Any) -> tuple[int, ...]:
+    """The M of ranges [first, last], ascending, each once."""
+    found: list[int] = []
+    for first, last in given:
+        _expect(_whole(first, 1, MOST_BATCHES) and _whole(last, first, MOST_BATCHES), "M from 1 to 2^20")
+        _expect(not found or first > found[-1], "ranges of M in ascending order")
+        found += range(first, last + 1)
+    _expect(bool(found), "an M")
+    return tuple(found)
+
+
 def _read_layer(entry: Mapping[str, Any], kernels: Sequence[Sequence[str]]) -> Recorded:
     layer = Layer(**{one.name: entry["layer"][one.name] for one in fields(Layer)})
-    ran = {
-        m: tuple(kernels[number]) for first, last, number in entry["kernels"] for m in range(first, last + 1)
-    }
+    _expect(all(_whole(size, 1, MOST_SIZE) for size in (layer.n, layer.k)), "N and K from 1 to 2^24")
+    _expect(layer.call in CALLS, f"a call, one of {', '.join(CALLS)}")
+    _expect(isinstance(layer.options, dict) and isinstance(layer.of, str), "options and models")
+    _expect(all(get_format(name).is_float for name in (layer.a, layer.d)), "formats of floats")
+    answers = tuple(_read_answer(one, layer) for one in entry["answers"])
+    called = [m for one in answers for m in one.batches]
+    _expect(bool(called) and len(set(called)) == len(called), "one answer for each M")
+    ran: dict[int, tuple[str, ...]] = {}
+    for first, last, number in entry["kernels"]:
+        _expect(_whole(number, 0, len(kernels) - 1), "the number of a kernel")
+        names = tuple(kernels[number])
+        _expect(all(isinstance(name, str) for name in names), "names of kernels")
+        ran |= dict.fromkeys(_batches([[first, last]]), names)
+    _expect(set(called) <= set(ran), "the kernels of each M")
     seconds = {int(m): float(x) for m, x in entry["seconds"].items()}
-    return Recorded(layer, tuple(_read_answer(one, layer) for one in entry["answers"]), ran, seconds)
+    _expect(all(0 <= x < math.inf for x in seconds.values()), "seconds of 0 or more")
+    return Recorded(layer, answers, ran, seconds)
 
 
 def _read_answer(one: Mapping[str, Any], layer: Layer) -> Answer:
     dtype = get_format(layer.d).dtype
     d = np.frombuffer(base64.b64decode(one["d"], validate=True), np.dtype(dtype).newbyteorder("<"))
+    batches, codes = _batches(one["m"]), d.astype(dtype).reshape(-1, COLUMNS)
+    _expect(len(codes) == min(max(batches), ROWS), f"{ROWS} rows of results, or M if fewer")
     return Answer(
-        tuple(m for first, last in one["m"] for m in range(first, last + 1)),
-        d.astype(dtype).reshape(-1, COLUMNS),
+        batches,
+        codes,
         str(one["normal"]),
         bool(one["alike"]),
     )

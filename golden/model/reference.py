@@ -813,6 +813,8 @@ def _round_code(state: State, number: Number, step: Round, fmt: Format) -> int:
     seen = exact
     if (step.sticky_gap or step.sticky == "left_out") and exact.significand and exact.kind < Kind.INFINITY:
         seen = _with_gap(exact, step, fmt)
+    if step.random_bits is not None and exact.kind < Kind.INFINITY:
+        seen = _with_random(exact, step, fmt, step.random_bits)
     code = _rounded_code(seen, exact.significand == 0, step, fmt)
     kept = step.result_fraction_bits
     state.raised |= status.of_rounding(fmt, seen, code, step.rounding, step.tiny, kept)
@@ -853,6 +855,21 @@ def _with_gap(number: Number, step: Round, fmt: Format) -> Number:
     round_bit = 1 << (cut - 1)
     unseen = round_bit - (1 if step.sticky == "left_out" else max(round_bit >> step.sticky_gap, 1))
     return replace(number, significand=number.significand & ~unseen)
+
+
+def _with_random(number: Number, step: Round, fmt: Format, bits: int) -> Number:
+    """The number after stochastic rounding: cut at the result's last place, or one unit of it longer if the
+    highest bits that are cut and the random number together reach that unit."""
+    last = 0
+    if fmt.is_float:
+        kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
+        last = max(_normalized(number).exponent, fmt.min_exponent) - kept
+    cut = last - number.lsb_exponent
+    if cut <= 0 or number.significand == 0:
+        return number
+    whole, low = divmod(number.significand, 1 << cut)
+    highest = (low << bits) >> cut
+    return replace(number, significand=(whole + (highest + step.random >> bits)) << cut)
 
 
 def _rounded_up_to_normal(number: Number, rounded: Number, fmt: Format) -> bool:

@@ -982,11 +982,11 @@ def rounded_total(step: RoundingStep, registers: Registers) -> Bounds:
 
 def _carried(own: Bounds, fmt: Format, step: RoundingStep, times: int) -> tuple[Fraction, Fraction]:
     """The least and the greatest value with room for this many roundings to a format away from zero."""
-    bits = kept_bits(step, fmt)
+    bits, stochastic = kept_bits(step, fmt), isinstance(step, Round) and step.random_bits is not None
     more, unit = 1 + Fraction(times, 1 << bits), power(fmt.min_exponent - bits)
     return (
-        own.least * more - unit if _rounds_away(step.rounding, -1) else own.least,
-        own.greatest * more + unit if _rounds_away(step.rounding, 1) else own.greatest,
+        own.least * more - unit if stochastic or _rounds_away(step.rounding, -1) else own.least,
+        own.greatest * more + unit if stochastic or _rounds_away(step.rounding, 1) else own.greatest,
     )
 
 

@@ -106,6 +106,8 @@ ONE = Format("none", True, 8, signed=False, has_zero=False)
 """Stands for the format of b in a unit without b: its one code, 0, is the number 1."""
 NOTHING = Format("none", False, 8, signed=False, integer_bits=0)
 """Stands for the format of c in a unit without c: its one code is 0."""
+ABSENT = {"b": ONE, "c": NOTHING}
+"""The operands that a unit may lack, with what stands for their formats."""
 NO_SEED = "none"
 """The seed of an operation that has no c."""
 

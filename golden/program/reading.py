@@ -321,6 +321,8 @@ class StepReader:
             raise self.section.error(
                 f"key 'sticky_gap' is for floating-point results, not {fmt.name}", "sticky_gap"
             )
+        if step.random_bits is not None:
+            self._check_random(step, step.random_bits)
         if step.subnormal_carry == "lost" and not (fmt.is_float and fmt.has_subnormals):
             raise self.section.error(
                 f"{fmt.name} has no subnormal numbers that could lose a carry", "subnormal_carry"
@@ -330,6 +332,27 @@ class StepReader:
             raise self.section.error(
                 f"key 'fraction_bits' is {kept}, expected an integer from 0 to {fmt.fraction_bits}",
                 "fraction_bits",
+            )
+
+    def _check_random(self, step: Round, bits: int) -> None:
+        """Stochastic rounding is a rounding of its own, and which flags it raises nobody has said."""
+        if step.random >> bits:
+            raise self.section.error(
+                f"key 'random' is {step.random}, expected less than 2^random_bits = {1 << bits}", "random"
+            )
+        if step.rounding != "toward_zero":
+            raise self.section.error(
+                f"key 'rounding' is '{step.rounding}', expected toward_zero with random_bits: what is added "
+                "and cut is rounded",
+                "rounding",
+            )
+        if step.sticky_gap or step.sticky == "left_out":
+            raise self.section.error("key 'random_bits' leaves no room for sticky bits", "random_bits")
+        if self.flags:
+            raise self.section.error(
+                "key 'random_bits' is in a unit with flags, expected a unit without: no rule says which "
+                "flags stochastic rounding raises",
+                "random_bits",
             )
 
 

@@ -17,7 +17,7 @@ from golden.number.formats import Format
 from golden.number.rounding import encode_fraction
 from golden.program.flags import flags_format
 from golden.program.modes import Modes
-from golden.program.program import NOTHING, ONE
+from golden.program.program import ABSENT
 from golden.program.state import CLEAR, CONTROLS, LOAD, before, held_or_given, without_products
 from golden.registers.sparsity import Pattern
 
@@ -41,7 +41,8 @@ class Signature:
     and of scales; where there are modes, in the first of them. `status` are the status flags of the result,
     the lowest bit first (golden/program/flags.py). `state`: whether c is what the unit holds
     (golden/program/state.py), and no operand but where it has a `load`; `alone`: those of clear and load that
-    leave out the products.
+    leave out the products. `unread`: operands that it takes and never reads, where they stand for ones that
+    another unit does not have.
     """
 
     name: str
@@ -57,12 +58,12 @@ class Signature:
     state: bool = False
     load: bool = False
     alone: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @cached_property
     def absent(self) -> tuple[str, ...]:
         """Those of b and c that the unit does not have."""
-        stands_for = {"b": ONE, "c": NOTHING}
-        return tuple(name for name, fmt in stands_for.items() if self.formats[name] == fmt)
+        return tuple(name for name, fmt in ABSENT.items() if self.formats[name] == fmt)
 
     @cached_property
     def own_formats(self) -> dict[str, Format]:

@@ -44,6 +44,7 @@ from golden.yamlfile import MISSING
 
 MAX_K = 4096
 MAX_FRACTION_BITS = 72
+MOST_RANDOM_BITS = 16
 MOST_UNITS = (1 << 31) - 1
 """Bound of a value that a step replaces, in units of a last place: an int32_t of the core."""
 _ALL = keys.REGISTER.words
@@ -468,6 +469,26 @@ class Round:
         fault=True,
     )
     sticky_gap: int = _sticky_gap()
+    random_bits: int | None = declare(
+        Integer(
+            low=1,
+            high=MOST_RANDOM_BITS,
+            meaning="stochastic rounding: `random` is added to this many of the highest bits below the last "
+            "place, and the sum is cut. Lower bits are not seen",
+        ),
+        None,
+    )
+    random: int = declare(
+        Integer(
+            low=0,
+            high=(1 << MOST_RANDOM_BITS) - 1,
+            needed=True,
+            when=("random_bits",),
+            meaning="with `random_bits`: the random number, less than 2^`random_bits`; a field of "
+            "[`modes`](#modes) makes it an operand",
+        ),
+        0,
+    )
     result_fraction_bits: int | None = declare(
         Integer(
             name="fraction_bits", low=0, high=52, meaning="keeps fewer fraction bits than the format has"

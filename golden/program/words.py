@@ -384,6 +384,8 @@ def _round_text(step: Round) -> str:
     gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
     if step.sticky == "left_out":
         gap = "; only the highest cut bit is seen"
+    if step.random_bits is not None:
+        gap = f"; {step.random}/{1 << step.random_bits} of the last place is added before the cut"
     carry = (
         "; a subnormal that rounds up to the least normal number becomes zero"
         if step.subnormal_carry == "lost"

@@ -18,7 +18,12 @@ _OUT = {"e4m3": "bf16", "e5m2": "bf16"}
 """The format of results where it is not that of the operands."""
 
 
+_OF_CALLS = {"types": "--type", "call": "--call", "split_k": "--split-k", "fast": "--fast", "batches": "--m"}
+"""What says which calls a GPU makes; a recording has made them."""
+
+
 def invariance(
+    context: typer.Context,
     shape: Annotated[
         list[str] | None,
         typer.Argument(metavar="NxK", help="Layers: the weight's rows and columns.", show_default=False),
@@ -74,6 +79,13 @@ def invariance(
         check_writable(path)
     if (given is None) == (not shape):
         raise typer.BadParameter("expected layers such as 4096x4096, or --from a recording", param_hint="NxK")
+    for name, option in _OF_CALLS.items() if given is not None else ():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            raise typer.BadParameter(
+                "is for calls of the GPU in this machine; --from is a recording: choose its layers by --only",
+                param_hint=option,
+            )
     if given is not None:
         recording = read(given)
     else:

@@ -60,7 +60,7 @@ def dissect(job: Job, engine: str, seconds: float, progress: Progress, blind: bo
     does not.
 
     Raises:
-        OperandError: the DUT has no b or no c. RtlError: it does not answer.
+        RtlError: the DUT does not answer.
     """
     chosen = ENGINE if job.dut.vhdl is None else engine
     if engine != chosen:

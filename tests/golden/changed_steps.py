@@ -81,6 +81,8 @@ INTEGERS: dict[str, tuple[int, ...]] = {
     "exponent": (0,),
     "width": (2, 5, 9),
     "min_exponent": (-133, 0),
+    "random_bits": (3, 16),
+    "random": (1, 5),
     "result_fraction_bits": (1, 6),
     "underflow_exponent": (-127, -14, 0, 20),
     "first": (0, 1, 4),
@@ -202,6 +204,8 @@ def _sound(step: Step, name: str, value: Any, out: Format) -> bool:
         case Round():
             if name == "overflow":
                 return value in (INTEGER_OVERFLOWS if integer else FLOAT_OVERFLOWS)
+            if name == "random_bits" and value is not None:
+                return step.rounding == "toward_zero"
             return not integer or name not in (
                 "subnormal_carry",
                 "sticky_gap",

@@ -99,6 +99,8 @@ INTEGERS: dict[str, tuple[int, ...]] = {
     "exponent": (-30, 0, 12),
     "width": (1, 2, 5, 9, 40, 60),
     "min_exponent": (-133, -14, 0),
+    "random_bits": (1, 4, 9, 16),
+    "random": (0, 1, 11, 300, 65535),
     "result_fraction_bits": (0, 1, 6),
     "underflow_exponent": (-140, -126, -14, 0, 40),
     "first": (-6, 0, 0, 1, 3, 7),
@@ -186,6 +188,9 @@ def enrich(rng: random.Random, op: str, keys: Keys) -> None:
             value = value_for(rng, name, key, of)
             if value is not None:
                 keys[key_name(name, key)] = value
+    keys.pop("random", None)
+    if "random_bits" in keys:  # one rounding with all its keys
+        keys |= {"random": rng.randrange(1 << keys["random_bits"]), "rounding": "toward_zero"}
     if keys.get("maximum") or ("exponent" in keys and op == "align"):
         for other in (
             "floor",

@@ -158,6 +158,9 @@ def _unbounded(exact: Number, fmt: Format, seen: SeenStep) -> Any:
     cut, significand = last - exact.lsb_exponent, exact.significand
     if not fmt.is_float and cut <= 0:
         return abs(exact.value)
+    if last_step is not None and last_step.random_bits is not None and cut > 0:
+        highest = abs(exact.value) / Fraction(2) ** (last - last_step.random_bits) // 1
+        return (highest + last_step.random >> last_step.random_bits) * Fraction(2) ** last
     gap = 0 if last_step is None else cut if last_step.sticky == "left_out" else last_step.sticky_gap
     for place in range(max(cut - 1 - gap, 0), cut - 1) if fmt.is_float else ():
         significand &= ~(1 << place)

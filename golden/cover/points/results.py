@@ -9,7 +9,7 @@ import numpy as np
 
 from golden.cover.points.classes import class_bins, classify, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample
-from golden.cover.points.sum_round import largest_result, overflows
+from golden.cover.points.sum_round import largest_result, overflows, ways_of
 from golden.cover.ranges import Held, spans_of
 from golden.model.instruction import Instruction
 from golden.model.registers import decode
@@ -239,11 +239,11 @@ def _tiny_sum(step: FinalStep, fmt: Format, registers: dict[str, Bounds]) -> boo
     """
     total = rounded_total(step, registers)
     if step.flush == "none":
-        lost, up = isinstance(step, Round) and step.subnormal_carry == "lost", ROUNDINGS[step.rounding].up
-        if total.least >= 0 or (up(1, BELOW, 0) and not lost):
+        lost = isinstance(step, Round) and step.subnormal_carry == "lost"
+        if total.least >= 0 or (ways_of(step, 1, BELOW, 0) == {True} and not lost):
             return False
         unit = fmt.min_exponent - kept_bits(step, fmt)
-        return total.lsb < (unit if lost or not up(1, TIE, 0) else unit - 1)
+        return total.lsb < (unit if lost or False in ways_of(step, 1, TIE, 0) else unit - 1)
     if step.flush == "positive" or total.lsb >= fmt.min_exponent:
         return False
     if isinstance(step, Round):

@@ -211,10 +211,10 @@ def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Bounds, carry: 
     lost = step.flush != "none"
     if isinstance(step, Round):
         lost |= bool(step.sticky_gap) or step.subnormal_carry == "lost" or step.sticky == "left_out"
-    up, signs = ROUNDINGS[step.rounding].up, _signs(total)
+    signs = _signs(total)
     bins = {}
     for part, (remainder, need) in enumerate(zip(REMAINDERS, needs, strict=True)):
-        to_zero = lost or not all(up(sign, part, 0) for sign in signs)
+        to_zero = lost or any(False in ways_of(step, sign, part, 0) for sign in signs)
         bins[f"zero, {remainder}"] = tiny >= need and to_zero if need else True
     for remainder, need in zip(REMAINDERS, needs, strict=True):
         bins[f"subnormal, {remainder}"] = (
@@ -222,9 +222,24 @@ def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Bounds, carry: 
         )
     for part, (remainder, need) in enumerate(zip(REMAINDERS, needs, strict=True)):
         # A carry makes the largest subnormal number the least normal one.
-        carry = cut >= 0 and tiny >= need and any(up(sign, part, int(kept > 0)) for sign in signs)
+        carry = (
+            cut >= 0
+            and tiny >= need
+            and any(True in ways_of(step, sign, part, int(kept > 0)) for sign in signs)
+        )
         bins[f"normal, {remainder}"] = not need or cut >= need or carry
     return bins | {"overflow": overflows(total, fmt, kept, step)}
+
+
+def ways_of(step: RoundingStep, sign: int, part: int, odd: int) -> set[bool]:
+    """Whether a magnitude becomes a unit longer with this part of a last place below it; both where bits
+    decide that the part leaves open."""
+    if not isinstance(step, Round) or step.random_bits is None:
+        return {bool(ROUNDINGS[step.rounding].up(sign, part, odd))}
+    half, random = 1 << step.random_bits >> 1, step.random
+    ranges = {BELOW: (0, half - 1), TIE: (half, half), ABOVE: (half, 2 * half - 1)}
+    least, most = ranges.get(part, (0, 0))
+    return {least + random >= 2 * half, most + random >= 2 * half}
 
 
 def _signs(total: Bounds) -> list[int]:
@@ -240,11 +255,11 @@ def _increments(
     A carry needs a total with one bit more than the result; `cut` and `tiny` are the bits that a normal and a
     tiny result cut at most.
     """
-    up, even = ROUNDINGS[step.rounding].up, step.rounding == "nearest_even"
+    even = step.rounding == "nearest_even"
 
     def can(bits: int, *last: int) -> bool:
         parts = (BELOW, TIE, ABOVE) if bits > 1 else (TIE,) * (bits == 1)
-        return any(up(sign, part, odd) for sign in signs for part in parts for odd in last)
+        return any(True in ways_of(step, sign, part, odd) for sign in signs for part in parts for odd in last)
 
     return {
         "none": True,
@@ -268,10 +283,10 @@ def largest_result(fmt: Format, kept: int) -> Fraction:
 def overflows(total: Bounds, fmt: Format, kept: int, step: RoundingStep) -> bool:
     """Whether the largest total rounds past the format's largest number."""
     top, unit = largest_result(fmt, kept), Fraction(2) ** (fmt.max_exponent - kept)
-    up, odd = ROUNDINGS[step.rounding].up, int(top / unit) & 1
+    odd = int(top / unit) & 1
     for sign, most in enumerate((total.greatest - top, -total.least - top)):
         reach = {BELOW: most > 0, TIE: most >= unit / 2, ABOVE: most > unit / 2}
-        if most >= unit or any(can and up(sign, part, odd) for part, can in reach.items()):
+        if most >= unit or any(can and True in ways_of(step, sign, part, odd) for part, can in reach.items()):
             return True
     return False
 

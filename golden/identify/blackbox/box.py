@@ -322,6 +322,7 @@ def dense_view(unit: Unit) -> Unit:
         takes.stored_k,
         takes.name,
         scale_block=None if block is None else block * takes.stored_k // takes.k,
+        unread=takes.unread,
     )
 
 

@@ -9,6 +9,7 @@ from operator import is_
 
 from golden.catalog.relatives import arithmetic
 from golden.errors import CoreError, OperandError, SpecError
+from golden.identify.blackbox.missing_operands import read_alone
 from golden.model.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
@@ -108,7 +109,9 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
     results: dict[str, Format] = {}
     linked: list[Operation] = []
     filled: dict[tuple[int, Format], tuple[Step, ...]] = {}
-    given = list(operations)
+    given = read_alone(takes, operations)
+    if given is None:
+        return None
     for one in given:
         seed = takes.formats["c"] if one.seed == "c" else results.get(one.seed, one.out_format)
         if any({**results, "c": takes.formats["c"]}.get(name) != one.out_format for name in one.addends):

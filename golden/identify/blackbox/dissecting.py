@@ -55,6 +55,7 @@ from golden.identify.blackbox.evidence import (
 )
 from golden.identify.blackbox.garbage import seldom_collected
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
+from golden.identify.blackbox.missing_operands import as_own, with_all
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.neighbourhood import Move, nan_words
 from golden.identify.blackbox.product_groups import find_product_groups
@@ -80,6 +81,7 @@ from golden.identify.sample import evenly
 from golden.kernels.sum_tree import Node
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
+from golden.program.program import ABSENT
 from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 from golden.vectors.vectorset import with_kept_loads
@@ -257,6 +259,7 @@ def dissect(
         return _mode_by_mode(unit, seconds, asks, seed, progress, near, solver)
     if near is not None and near.mode_units:
         raise OperandError(f"argument 'near' has modes, {name_of(unit)} has none: name a unit without")
+    unit = with_all(unit)
     start = None if near is None else _meant(unit, near)
     if resume is not None:
         output.check(resume)
@@ -287,17 +290,16 @@ def _as_unit(
     elif formats is None or k is None:
         raise OperandError("arguments 'formats' and 'k' are missing, expected both with a function")
     else:
-        missing = [name for name in "abcd" if name not in formats]
+        missing = [name for name in "ad" if name not in formats]
         if missing:
-            raise OperandError(f"argument 'formats' lacks {', '.join(missing)}, expected a, b, c and d")
-        unit = FunctionUnit(box, formats, k, getattr(box, "__name__", "function"), **more)
+            raise OperandError(
+                f"argument 'formats' lacks {', '.join(missing)}, expected a, d, and b and c where the "
+                "function takes them"
+            )
+        unit = FunctionUnit(box, {**ABSENT, **formats}, k, getattr(box, "__name__", "function"), **more)
     takes = signature_of(unit)
     if takes.state and takes.pattern is not None:
         raise OperandError(f"{takes.name} keeps its accumulator and is sparse, expected one or the other")
-    if takes.absent:
-        raise OperandError(
-            f"{takes.name} has no {' and no '.join(takes.absent)}, expected a unit with a, b and c"
-        )
     return unit
 
 
@@ -323,7 +325,7 @@ def _mode_by_mode(
         raise OperandError(
             f"argument 'asks' is {asks}, expected {_SMALLEST} or more for each of {len(codes)} modes"
         )
-    views = {code: mode_view(unit, code) for code in codes}
+    views = {code: with_all(mode_view(unit, code)) for code in codes}
     own = (
         {} if near is None else {code: _meant(views[code], near.mode_units.get(code, near)) for code in codes}
     )
@@ -1218,12 +1220,12 @@ class _Search:
         wrong = any(count for count, _ in differing.values())
         evidence = Evidence() if wrong else evidence  # a query for the evidence refuted the candidate
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
-        unit = as_taken(fit.candidate.instruction, self.own)
+        unit = as_own(as_taken(fit.candidate.instruction, self.own), self.own)
         text, unwritten = self._text(fit.candidate, f"dissected: {name}")
         known = () if wrong else self._known(unit)
         near = None if known or not evidence.properties else nearest(unit.stateless, alternatives)
         if text is not None and (known or near is not None):
-            own = keeping(fit.candidate.instruction, self.own)
+            own = as_own(keeping(fit.candidate.instruction, self.own), self.own)
             text = with_names(own, text, f"dissected: {name}", known, near)
         return Found(
             name,
@@ -1283,7 +1285,7 @@ class _Search:
     def _text(self, candidate: Candidate, title: str) -> tuple[str | None, str]:
         """The candidate as YAML, if the text reads back as a unit with the same answers; if not, the
         reason."""
-        own = keeping(candidate.instruction, self.own)
+        own = as_own(keeping(candidate.instruction, self.own), self.own)
         text = unit_text(own, "dissected", title, editor=False)
         if text is None:
             return None, _NO_WORDS
@@ -1292,7 +1294,8 @@ class _Search:
         except SpecError as error:
             return None, f"{_NO_WORDS}: {error}"
         expected = candidate.dot(**self.bank.operands)
-        if np.array_equal(again.stateless.dot(**self.bank.operands), expected):
+        given = {name: codes for name, codes in self.bank.operands.items() if name not in self.own.unread}
+        if np.array_equal(again.stateless.dot(**given), expected):
             return text, ""
         return None, f"{_NO_WORDS}: its text is read as a unit with other answers"
 

@@ -125,7 +125,8 @@ class _BitProbe:
     def _operands(self) -> Iterator[str]:
         shapes = self.takes.operand_shapes(matrices=False)
         for name in ("a", "b", "c", "scale_a", "scale_b"):
-            if name in shapes and not (name == "c" and self.box.own.state):
+            read = name not in self.takes.unread and not (name == "c" and self.box.own.state)
+            if name in shapes and read:
                 yield name
 
     def _silent(self, name: str, places: Sequence[int], bits: Sequence[int]) -> list[_Bit]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.candidates import Candidate, with_results
+from golden.identify.blackbox.step_registers import relabelled, with_registers
 from golden.identify.blackbox.templates import START_BITS, align, has_special, inner_formats, leading_bits
 from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
@@ -726,7 +727,7 @@ def _read(one: Candidate, step: Step) -> Iterator[Move]:
         for name in structure.readable(operation, operation.steps.index(step), scaled)
     )
     for of in structure.other_registers(step, tuple(known)):
-        changed = structure.with_registers(step, of)
+        changed = with_registers(step, of)
         yield Move(f"{step.op} of {' and '.join(step.of)}", f"of {', '.join(of)}", _replacing(step, changed))
 
 
@@ -868,7 +869,7 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
         "result_fraction_bits": range(max(d.fraction_bits - 24, 0), d.fraction_bits),
     }
     tried = [*near, *(wide.get(name, ()) if hints.wide else ())]
-    return [None if key.low > 0 or name != "sticky_gap" else 0] + [
+    return [None if key.low > 0 or name not in ("sticky_gap", "random") else 0] + [
         value for value in dict.fromkeys(tried) if key.low <= value <= key.high
     ]
 
@@ -925,7 +926,7 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                     rounded = f"{said}, others rounded, {_shown(rest)}"
                     yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])
     if not step.nans:
-        for cause in ("a", "b", "factor", "c"):
+        for (cause,) in _owned(one, ("a",), ("b",), ("factor",), ("c",)):
             handed_on = _replacing(step, replace(step, nans=((cause, None),)))
             yield Move("special_values: nans", f"{cause} handed on", handed_on, 1)
 
@@ -980,8 +981,14 @@ def _without(step: Step) -> Callable[[Steps], Steps]:
 
 def _flushes(one: Candidate) -> Iterator[Move]:
     for sign in ("signed", "positive"):
-        for of in (("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
+        for of in _owned(one, ("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
             yield Move(f"flush of {' and '.join(of)}", sign, _flushing(of, sign))
+
+
+def _owned(one: Candidate, *sets: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Sets of operands without those that the unit lacks, each once."""
+    left = (tuple(name for name in of if name not in one.takes.unread) for of in sets)
+    yield from filter(None, dict.fromkeys(left))
 
 
 def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
@@ -1067,7 +1074,7 @@ def _with_words(step: Step, word: int, kept: bool) -> Step:
 
 def _converted(one: Candidate) -> Iterator[Move]:
     """Operands whose subnormal numbers are normalized first, as by a conversion to a wider format."""
-    for of in (("c",), ("a", "b", "c")):
+    for of in _owned(one, ("c",), ("a", "b", "c")):
         if all(one.formats[name].is_float for name in of):
             widths = tuple((name, one.formats[name].fraction_bits) for name in of if name != "b")
             names = tuple(name for name, _ in widths)
@@ -1085,7 +1092,7 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
     for step in dict.fromkeys(s for o in one.operations for s in o.steps):
         if isinstance(step, Multiply | Scale | Fma) and step.to != "d" and has_special(one.takes):
             term = step.to or step.of[0]
-            for of in ((term,), (term, "c")):
+            for of in _owned(one, (term,), (term, "c")):
                 yield Move(
                     "special_values of " + " and ".join(of), "looked for", _behind(step, SpecialValues(of=of))
                 )
@@ -1190,7 +1197,7 @@ def _met_at_once(steps: Steps, name: str) -> Iterator[tuple[str, Align, int, int
     plain = [replace(align(of, bits=bits), floor=meet.floor) for bits in widths]
     yield from ((f"at {bits} bits", one, first, last) for bits, one in zip(widths, plain, strict=True))
     written = next(s.to for s in reversed(steps[:last]) if isinstance(s, Sum))
-    alike = structure.with_registers(structure.relabelled(meet, written, name), of)
+    alike = with_registers(relabelled(meet, written, name), of)
     assert isinstance(alike, Align)
     if alike not in plain:
         yield "as their sum met c", alike, first, last

@@ -167,9 +167,8 @@ class Coverage:
 
     def __init__(self, takes: Signature) -> None:
         shapes = takes.operand_shapes(matrices=False)
-        few: list[str] = [
-            name for name in ("a", "b", "c") if name in shapes and takes.formats[name].bits <= _MOST_BITS
-        ]
+        read = (name for name in ("a", "b", "c") if name in shapes and name not in takes.unread)
+        few: list[str] = [name for name in read if takes.formats[name].bits <= _MOST_BITS]
         self.takes = takes
         self.seen = {
             name: np.zeros((math.prod(shapes[name]), 1 << takes.formats[name].bits), np.bool_) for name in few

@@ -28,6 +28,7 @@ from golden.identify.blackbox.plugins import OPENERS
 from golden.number.formats import get_format
 from golden.processes import CANNOT_BE_RUN, ends_within, started
 from golden.program.modes import MOST_MODES, ModeField, Modes
+from golden.program.program import ABSENT
 from golden.program.signature import INPUTS, Bits, Signature
 from golden.registers.sparsity import PATTERNS
 from golden.unit import FunctionUnit, Unit
@@ -91,9 +92,11 @@ def read_formats(text: str) -> dict[str, str]:
         if name in found:
             raise OperandError(f"formats name '{name}' twice")
         found[name] = get_format(fmt).name
-    missing = [name for name in OPERANDS[:4] if name not in found]
+    missing = [name for name in "ad" if name not in found]
     if missing:
-        raise OperandError(f"formats lack {', '.join(missing)}, expected a, b, c and d")
+        raise OperandError(
+            f"formats lack {', '.join(missing)}, expected a, d, and b and c where the unit has them"
+        )
     return found
 
 
@@ -128,7 +131,7 @@ def taken(
         raise OperandError(f"modes is {modes}, expected 1 to {MOST_MODES}")
     chosen = None if pattern is None else PATTERNS[pattern]
     field = None if modes is None else Modes((ModeField("mode", tuple(range(modes))),))
-    found = {name: get_format(fmt) for name, fmt in formats.items()}
+    found = {**ABSENT, **{name: get_format(fmt) for name, fmt in formats.items()}}
     return Signature(text, 1, 1, k, found, pattern=chosen, scale_block=scale_block, modes=field, state=state)
 
 

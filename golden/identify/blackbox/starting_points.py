@@ -24,6 +24,7 @@ from golden.identify.blackbox.lost_products import losing
 from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
 from golden.identify.blackbox.result_rounding import as_rounded
 from golden.identify.blackbox.signs import with_signs
+from golden.identify.blackbox.step_registers import relabelled, with_registers
 from golden.identify.blackbox.templates import inner_formats, uncommon
 from golden.identify.sample import evenly
 from golden.number.formats import Format, Kind
@@ -291,6 +292,6 @@ def _aligned(step: Align, found: Align) -> Align:
     place."""
     first = next((name for name in found.of if name != "c"), "c")
     place = next((name for name in step.of if name != "c"), "c")
-    moved = structure.with_registers(structure.relabelled(found, first, place), step.of)
+    moved = with_registers(relabelled(found, first, place), step.of)
     assert isinstance(moved, Align)
     return replace(moved, group=step.group)

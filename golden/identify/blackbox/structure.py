@@ -8,11 +8,12 @@ an inserted step needs one plain value for each key without a default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
 from golden.identify.blackbox.candidates import Candidate, with_results
+from golden.identify.blackbox.step_registers import renamed, with_registers
 from golden.number.formats import Format, get_format
 from golden.number.frozen import replace
 from golden.program.compiling import holds
@@ -37,8 +38,6 @@ Steps = tuple[Step, ...]
 _BITS = (0, 3, 7, 10, 13, 16, 20, 23, 26, 31, 40, 52)
 """Fraction bits of an inserted step; fits find the widths between."""
 _MODES = ("toward_zero", "nearest_even")
-_BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
-_TABLES = ("fraction_bits",)
 _SCALED = ("products", "groups", "dot")
 _NARROWED, _WHOLE = "narrowed", "whole"
 _F32 = get_format("f32")
@@ -53,51 +52,6 @@ def readable(operation: Operation, before: int, scaled: bool) -> tuple[str, ...]
     found += ["scales"] * (scaled and bool(operation.k_index)) + ["addends"] * bool(operation.addends)
     found += [step.to for step in operation.steps[:before] if step.to]
     return tuple(dict.fromkeys(found))
-
-
-def with_registers(step: Step, of: tuple[str, ...]) -> Step:
-    """The step on other registers, without entries for registers that it no longer reads."""
-    changed: dict[str, Any] = {"of": of}
-    for name in _BY_REGISTER:
-        table = dict(getattr(step, name, ()))
-        if table:
-            rest = next(iter(table.values()))
-            fill = name in _TABLES
-            changed[name] = tuple((one, table.get(one, rest)) for one in of if fill or one in table)
-    if isinstance(step, Align):
-        kept = (replace(one, of=tuple(n for n in one.of if n in of)) for one in step.maximum)
-        changed["maximum"] = tuple(one for one in kept if one.of)
-    if getattr(step, "group", None) is not None and len(of) > 1:
-        changed["group"] = None
-    return replace(step, **changed)
-
-
-def renamed(steps: Iterable[Step], old: str, new: str) -> Steps:
-    """Steps that read the register `new` instead of `old`, until `old` is written again."""
-    found: list[Step] = []
-    active = True
-    for step in steps:
-        of = getattr(step, "of", ())
-        if active and old in of and not isinstance(step, Multiply | _Fma):
-            names = tuple(dict.fromkeys(new if one == old else one for one in of))
-            step = with_registers(relabelled(step, old, new), names)
-        active = active and step.to != old
-        found.append(step)
-    return tuple(found)
-
-
-def relabelled(step: Step, old: str, new: str) -> Step:
-    """A step with one register renamed in its tables."""
-    changed: dict[str, Any] = {
-        name: tuple((new if one == old else one, value) for one, value in getattr(step, name))
-        for name in _BY_REGISTER
-        if getattr(step, name, ())
-    }
-    if isinstance(step, Align):
-        changed["maximum"] = tuple(
-            replace(one, of=tuple(new if n == old else n for n in one.of)) for one in step.maximum
-        )
-    return replace(step, **changed) if changed else step
 
 
 def other_registers(step: Step, known: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -363,6 +363,8 @@ def _round(sheet: Sheet, step: Round, written: dict[str, Node], before: dict[str
         ]
         if step.sticky_gap:
             notes.append(f"the {step.sticky_gap} bits right below the round bit are not seen")
+        if step.random_bits is not None:
+            notes.append(f"{step.random}/{1 << step.random_bits} of the last place added before the cut")
         if step.subnormal_carry == "lost":
             notes.append("a subnormal that rounds up to the least normal number becomes zero")
         title = f"normalise, round to {fmt.name} with {kept} fraction bits {MODES_SHORT[step.rounding]}"

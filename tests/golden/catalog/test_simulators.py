@@ -76,6 +76,26 @@ def test_every_instruction_is_one_of_its_unit(name: str) -> None:
             assert opcode.split(".")[0] in UNITS[unit] and count == 1
 
 
+def test_an_interval_follows_from_the_highest_throughput() -> None:
+    """Of the published A100: 24.7 cycles; 4 * 2048 products at 1004.2 a cycle are one every 8.16 cycles."""
+    made = fragment("accel-sim", timing.load("sun_a100"))
+    lines = [line for line in made.text.splitlines() if not line.startswith("#")]
+    assert lines == [
+        "-trace_opcode_latency_initiation_tensor 25,8",
+        "-trace_opcode_latency_initiation_spec_op_3 25,8",
+    ]
+    assert f"# the interval of {MMA}: 4 sub-cores * 2048 FMA / 1004.2 FMA/clk/SM" in made.text
+    assert [line.split(":")[0].rsplit("_", 1)[-1] for line in made.missing] == ["int", "sp", "dp", "sfu"]
+
+
+def test_an_interval_that_was_measured_comes_first() -> None:
+    rate = Figure(Key(MMA, "", "throughput"), 512.0, 512.0, "FMA/clk/SM", "a GPU", "hopper", "a test", "x")
+    figures = [_figure(MMA, "completion_latency", 24), rate]
+    assert "\n-trace_opcode_latency_initiation_tensor 24,16\n" in fragment("accel-sim", figures).text
+    text = fragment("accel-sim", [*figures, _figure(MMA, "issue_interval", 9)]).text
+    assert "\n-trace_opcode_latency_initiation_tensor 24,9\n" in text and "sub-cores" not in text
+
+
 def test_a_simulator_that_is_not_there() -> None:
     with pytest.raises(UnknownNameError, match=r"unknown simulator 'acel-sim', .*; nearest: accel-sim"):
         fragment("acel-sim", [])

@@ -283,6 +283,7 @@ def test_every_example_has_an_oracle() -> None:
         "fixed_point",
         "riscv_bulk_dot",
     }  # program/test_real_units.py
+    elsewhere |= {"stochastic"}  # program/test_stochastic.py
     assert {path.stem for path in EXAMPLES.glob("*.yaml")} == set(ORACLES) | elsewhere
 
 

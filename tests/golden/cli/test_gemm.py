@@ -105,6 +105,39 @@ def test_a_kernel_is_asked(kernels: Path) -> None:
     assert golden.load_plan(out).options.part == 64
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--beta", "2"], "argument 'beta' is 2.0, but there is no C, expected C (--c) with its factor"),
+        (["--alpha", "1/0"], "'1/0' is no number, expected such as 0.5 or 1/3"),
+        (["--alpha", "nan"], "'nan' is no number, expected such as 0.5 or 1/3"),
+        (
+            ["--scale-a", "a.npy"],
+            "takes A, B and scale_a of these formats (a f16, b f16, d f32) and shapes, expected an "
+            "architecture with such instructions",
+        ),
+    ],
+)
+def test_a_factor_or_a_scale_without_a_use_is_refused(product: Path, more: list[str], message: str) -> None:
+    more = [str(product / word) if word.endswith(".npy") else word for word in more]
+    files = [word for name in "abd" for word in (f"--{name}", product / f"{name}.npy")]
+    done = call("plan", *files, "--arch", "volta", "--formats", "a=f16,b=f16,d=f32", *more, status=2)
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_factor_may_be_a_fraction(product: Path) -> None:
+    a, b = (np.load(product / f"{name}.npy") for name in "ab")
+    c = golden.from_float("f32", np.linspace(-1, 1, 600).reshape(20, 30))
+    plan = golden.plan("hopper", "HMMA.16816.F32").but(alpha=1 / 3, beta=0.25, c="after")
+    np.save(product / "c.npy", c)
+    np.save(product / "d.npy", golden.gemm(a, b, plan, C=c))
+    files = [word for name in "abdc" for word in (f"--{name}", product / f"{name}.npy")]
+    options = ("--arch", "hopper", "--formats", "a=f16,b=f16,d=f32")
+    found = call("plan", *files, *options, "--alpha", "1/3", "--beta", "1/4")
+    assert f"alpha={1 / 3}" in found.output and "beta=0.25" in found.output
+    call("plan", *files, *options, "--alpha", "1/5", "--beta", "1/4", status=1)
+
+
 def test_an_architecture_that_is_none_is_told_before_a_kernel_is_asked(tmp_path: Path) -> None:
     (tmp_path / "never.py").write_text("def asked(a, b):\n    raise KeyError('asked')\n")
     formats = ("--formats", "a=f16,b=f16,d=f32", "--ask", f"python:{tmp_path / 'never.py'}:asked")

@@ -16,6 +16,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.errors import OperandError
 from golden.identify import comparing as module
 from golden.identify.comparing import CLASSES, compare
+from golden.model.instruction import Instruction
 from golden.unit import FunctionUnit
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
@@ -261,3 +262,37 @@ def test_a_function_that_tells_flags_of_another_size_is_refused() -> None:
     unit = FunctionUnit.like(ins, lambda **one: {"d": ins.dot(**one), "flags": np.full(5, 16, np.uint8)})
     with pytest.raises(OperandError, match="flags"):
         unit.answers({name: np.zeros((5, 1), np.uint16) for name in "ab"} | {"c": np.zeros(5, np.uint16)})
+
+
+OWN = """unit: {name}
+shape: {{k: {k}}}
+define_formats:
+  f7: {{kind: float, storage: 8, exponent_bits: 4, fraction_bits: 2, bias: {bias}, specials: none,
+       zero: {zero}, signed: {zero}}}
+formats: {{a: f7, b: f7, c: f32, d: f32}}
+steps:
+  - multiply: {{to: products}}
+  - sum: {{of: [products, c], to: total}}
+  - round: {{of: total, rounding: nearest_even, overflow: infinity, zero: positive}}
+"""
+
+
+def own(name: str, k: int = 4, bias: int = 7, zero: str = "true") -> Instruction:
+    return build_instruction(yamlfile.parse(OWN.format(name=name, k=k, bias=bias, zero=zero)))
+
+
+def test_formats_of_one_name_that_differ_are_told_apart() -> None:
+    with pytest.raises(OperandError, match=r"operand a is f7 \(bias 7\) in x but f7 \(bias 9\) in y"):
+        compare(own("x"), own("y", bias=9), budget=100)
+
+
+def test_nothing_is_appended_to_operands_without_a_zero() -> None:
+    """Code 0 is a number there, so that more elements are more terms."""
+    assert not compare(own("x"), own("y", k=8), budget=4000).numeric
+    with pytest.raises(OperandError, match="cannot append to K of x: a is f7 and b f7, which have no zero"):
+        compare(own("x", zero="false"), own("y", k=8, zero="false"), budget=100)
+    assert not compare(own("x", zero="false"), own("y", zero="false"), budget=4000).numeric
+    plan, codes = golden.plan(own("x", zero="false")), np.zeros((3, 8), np.uint8)
+    golden.gemm(codes, codes.T.copy(), plan)
+    with pytest.raises(OperandError, match="cannot append to K of x"):
+        golden.gemm(codes[:, :6], codes.T[:6].copy(), plan)

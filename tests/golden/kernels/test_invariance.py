@@ -151,6 +151,53 @@ def test_no_recording_is_refused(changed: dict[str, Any], tmp_path: Path) -> Non
         layers.read(path)
 
 
+DAMAGES: tuple[tuple[tuple[str | int, ...], Any, str], ...] = (
+    (("layers", 0, "answers", 1, "m", 0, 1), 10**30, "M from 1 to 2"),
+    (("layers", 0, "answers", 1, "m", 0, 0), 0, "M from 1 to 2"),
+    (("layers", 0, "answers", 1, "m", 0, 0), "2", "M from 1 to 2"),
+    (("layers", 0, "answers", 1, "m"), [[2, 4], [3, 8]], "ranges of M in ascending order"),
+    (("layers", 0, "answers", 1, "m"), [], "an M"),
+    (("layers", 0, "answers", 1, "m"), [[5, 5]], "one answer for each M"),
+    (("layers", 0, "answers"), [], "one answer for each M"),
+    (("layers", 0, "answers", 1, "d"), "AAAA", "recording of layers"),
+    (("layers", 0, "answers", 1, "d"), "", "4 rows of results"),
+    (("layers", 0, "kernels"), [[1, 8, 0]], "the kernels of each M"),
+    (("layers", 0, "kernels", 0, 1), 10**30, "M from 1 to 2"),
+    (("layers", 0, "kernels", 0, 2), -1, "the number of a kernel"),
+    (("layers", 0, "kernels", 0, 2), 99, "the number of a kernel"),
+    (("layers", 0, "seconds"), {"1": -1.0}, "seconds of 0 or more"),
+    (("layers", 0, "seconds"), {"one": 1.0}, "recording of layers"),
+    (("layers", 0, "layer", "k"), 1 << 40, "N and K from 1 to 2"),
+    (("layers", 0, "layer", "n"), -4, "N and K from 1 to 2"),
+    (("layers", 0, "layer", "call"), "conv", "a call, one of mm, linear"),
+    (("layers", 0, "layer", "a"), "s8", "formats of floats"),
+    (("layers", 0, "layer", "a"), "bf17", "bf17"),
+    (("layers", 0, "layer", "options"), [1], "options and models"),
+    (("layers", 1, "layer", "call"), "mm", "each layer once"),
+    (("kernels", 0), [3], "names of kernels"),
+    (("device",), {"name": 5}, "texts"),
+    (("refused",), [], "recording of layers"),
+    (("seed",), -1, "a seed of 0 or more"),
+    (("seed",), 1.5, "a seed of 0 or more"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "value", "message"), DAMAGES)
+def test_a_damaged_recording_is_refused_where_it_is_read(
+    path: tuple[str | int, ...], value: Any, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "layers.json"
+    layers.write(recording(), file)
+    content = json.loads(file.read_text())
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    file.write_text(json.dumps(content))
+    with pytest.raises(FileFormatError, match=rf"layers\.json: .*{message}"):
+        layers.read(file)
+
+
 def test_words_that_no_layer_has_are_named() -> None:
     with pytest.raises(
         OperandError, match=r"no layer of the recording is '7x7', expected .* 256x512 bf16 mm"

@@ -104,6 +104,7 @@ def units() -> dict[str, Instruction]:
         **step_lists(),
         **plain,
         **hidden,
+        "stochastic": examples["stochastic"].mode_units[9],
         "integers": load(INTEGERS.format(overflow="ieee")),
     }
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from long_run import long_after
+from psp_dot import PSP, psp_dot
 from published_units import (
     bfdot_add,
     bulk_normalised,
@@ -34,7 +35,7 @@ from real_units import (
 )
 
 import golden
-from golden import yamlfile
+from golden import stimuli, yamlfile
 from golden.catalog import unit_files
 from golden.model.instruction import Instruction
 from golden.number.formats import get_format
@@ -320,3 +321,24 @@ def test_fixed_point(fraction: int, width: int, overflow: str) -> None:
         given = {"a": np.array(a, np.uint16), "b": np.array(b, np.uint16), "c": np.uint16(c)}
         assert (int(ins.dot(**given)), ins.reference_dot(**given)) == (wanted, wanted)
     assert beyond > 20 or width > 40
+
+
+@pytest.mark.parametrize("seed", [1, *long_after(0, range(2, 6))])
+def test_the_dot_product_of_a_psp(seed: int) -> None:
+    """Without an addend: core and reference against the description (tests/golden/psp_dot.py)."""
+    unit = unit_files.build_instruction(yamlfile.parse(PSP))
+    for kind in stimuli.KINDS:
+        operands = stimuli.generate(unit, kind, 150, np.random.default_rng(seed))
+        wanted = [psp_dot(a, b) for a, b in zip(operands["a"].tolist(), operands["b"].tolist(), strict=True)]
+        assert unit.dot(**operands).tolist() == wanted, kind
+        one = {name: codes[0] for name, codes in operands.items()}
+        assert unit.reference_dot(**one) == wanted[0], kind
+
+
+def test_words_of_the_psp_worked_out_by_hand() -> None:
+    """Three products of 1 and one of 2^-24 + 2^-47: the last is cut at 2^-25, then two bits of the sum go."""
+    one, tiny = 0x3F800000, 0x33800001
+    assert psp_dot([one, one, one, tiny], [one] * 4) == 0x40400000
+    assert psp_dot([0xFF800000, 0, 0, 0], [one, one, one, one]) == 0xFF800000
+    assert psp_dot([0x7F800000, 0, 0, 0], [1, one, one, one]) == 0x7F800001
+    assert psp_dot([0x00800000, 0, 0, 0], [0xBF000000, 0, 0, 0]) == 0x80000000

@@ -80,6 +80,10 @@ def test_the_command_on_a_recording(tmp_path: Path) -> None:
         (["64x64", "--type", "e4m3"], "mm takes bf16, f16, not 'e4m3'"),
         (["64x64", "--m", "0-3"], "'0-3' is no batch size, expected such as 1-512"),
         (["64x64", "--from", str(RECORDING)], "or --from a recording"),
+        (["--from", str(RECORDING), "--m", "1-3"], "--m: is for calls of the GPU in this machine"),
+        (["--from", str(RECORDING), "--m", "1-x"], "--m: is for calls of the GPU in this machine"),
+        (["--from", str(RECORDING), "--no-split-k"], "--split-k: is for calls of the GPU"),
+        (["--from", str(RECORDING), "--type", "bf16"], "--type: is for calls of the GPU"),
         (["--from", str(RECORDING), "--only", "7x7"], "no layer of the recording is '7x7'"),
     ],
 )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.identify.diagnose.datapath.arrays import Array, low_bits, shifted
+from golden.identify.diagnose.datapath.arrays import Array, low_bits, shifted, shl, shr
 from golden.identify.diagnose.datapath.signals import Numbers, RoundingSignals
 from golden.number.formats import Format, Kind
 from golden.number.rounding import ROUNDINGS
@@ -222,6 +222,17 @@ def with_gap(signals: RoundingSignals, gap: int | None) -> Array:
     seen = np.zeros_like(below) if gap is None else np.maximum(below - gap, 0)
     unseen = low_bits(signals.significand, below) - low_bits(signals.significand, seen)
     return np.where(cut >= 2, signals.significand - unseen, signals.significand)
+
+
+def with_random(signals: RoundingSignals, bits: int, random: int) -> tuple[Array, Array]:
+    """The numbers after stochastic rounding, as significands and the places of their last bits: cut at the
+    last place of the result, or a unit of it longer if the highest `bits` that are cut and the random number
+    together reach that unit."""
+    place = signals.exponent - signals.kept if signals.fmt.is_float else np.zeros_like(signals.lsb)
+    cut = np.maximum(place - signals.lsb, 0)
+    low = low_bits(signals.significand, cut)
+    highest = shr(shl(low, np.maximum(bits - cut, 0)), np.maximum(cut - bits, 0))
+    return shr(signals.significand, cut) + (highest + random >> bits), signals.lsb + cut
 
 
 def as_codes(fmt: Format, words: Array) -> Array:

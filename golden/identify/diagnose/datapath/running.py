@@ -20,6 +20,7 @@ from golden.identify.diagnose.datapath.codes import (
     rounded_codes,
     special_code,
     with_gap,
+    with_random,
 )
 from golden.identify.diagnose.datapath.signals import (
     CodeSignals,
@@ -531,6 +532,9 @@ class _Run:
         if isinstance(step, Round) and (step.sticky_gap or step.sticky == "left_out"):
             signals.exact_zero = (signals.significand == 0).astype(np.bool_)
             signals.significand = with_gap(signals, None if step.sticky == "left_out" else step.sticky_gap)
+        if isinstance(step, Round) and step.random_bits is not None:
+            signals.exact_zero = (signals.significand == 0).astype(np.bool_)
+            signals.significand, signals.lsb = with_random(signals, step.random_bits, step.random)
         if fmt.is_float:
             self.change("rounding", signals)
         code = CodeSignals(rounded_codes(signals), signals)
