@@ -19,8 +19,8 @@ import numpy.typing as npt
 from golden.catalog.resolver import resolver
 from golden.errors import DTypeError, UnknownNameError, nearest
 from golden.functions import sequences
-from golden.functions.operations import INFINITY, OPERATIONS, SIGN
-from golden.functions.tables import LOWEST, Block, Integers, Table
+from golden.functions.operations import INFINITY, OPERATIONS, SIGN, TABLES
+from golden.functions.tables import FRACTION, LOWEST, Block, Integers, Table
 from golden.model.instruction import Evidence
 from golden.number.arrays import plain
 from golden.paths import spec_folder
@@ -158,7 +158,10 @@ def _functions(architecture: str) -> dict[str, Function]:
         given.take(key, str)
     given.done()
     entries = top.take("tables", Section)
-    tables = {name: _table(name, entries.take(name, Section)) for name in entries}
+    for name in TABLES:
+        entries.take(name, Section)
+    entries.done()
+    tables = {name: _table(name, entries[name]) for name in TABLES}
     names = top.take("functions", Section)
     written = {name: tuple(names.take_names(name)) for name in names}
     written |= {name: (f"{name} {sequences.RESULT}, {sequences.OPERAND}",) for name in OPERATIONS}
@@ -177,17 +180,20 @@ def _functions(architecture: str) -> dict[str, Function]:
 
 def _table(name: str, entry: Section) -> Table:
     value, unit = entry.take_value("bias", Many(Integer(), 2, 2))
-    blocks = []
+    low = entry.take_int("low", 16, 17)
+    blocks: list[Block] = []
     for block in entry.take("blocks", list):
         segments = block.take_value("segments", Many(Many(_INTEGER, 3, 3), 1))
-        if len(segments) & len(segments) - 1:
-            raise block.error(f"{len(segments)} segments, expected a power of two", "segments")
+        if len(segments) & len(segments) - 1 or len(segments) << low > 1 << FRACTION:
+            most = 1 << FRACTION - low
+            raise block.error(f"{len(segments)} segments, expected a power of two up to {most}", "segments")
         units = block.take_value("units", Many(_WEIGHT, 3, 3))
-        blocks.append(Block(block.take_int("exponent", -127, 127, 0), units, segments))
+        exponent = block.take_int("exponent", -126, 127, len(blocks))
+        if blocks and exponent != blocks[-1].exponent + 1:
+            raise block.error(f"exponent is {exponent}, expected {blocks[-1].exponent + 1}", "exponent")
+        blocks.append(Block(exponent, tuple(units), tuple(map(tuple, segments))))
         block.done()
-    table = Table(
-        name, entry.take("argument", str), entry.take_int("low", 1, 17), value << unit - LOWEST, tuple(blocks)
-    )
+    table = Table(name, entry.take("argument", str), low, value << unit - LOWEST, tuple(blocks))
     entry.done()
     return table
 

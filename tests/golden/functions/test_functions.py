@@ -5,24 +5,28 @@ from __future__ import annotations
 import ctypes
 import json
 import random
+import re
 import shutil
 import subprocess
 from decimal import Decimal, getcontext
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pages import ROOT
 
 import golden
-from golden.errors import DTypeError, OperandError, UnknownNameError
+from golden.errors import DTypeError, FileFormatError, OperandError, SpecError, UnknownNameError
+from golden.functions import functions as functions_module
 from golden.functions import sequences
 from golden.functions.c_text import c_name, c_text
 from golden.functions.functions import functions
 from golden.functions.recorded import GROUPS, archive, digest, group_digest, recorded
 from golden.functions.tables import FRACTION, LOWEST, SQUARE, squares
 from golden.number.formats import to_float
+from golden.yamlfile import read
 
 ARCHIVE = ROOT / "vectors" / "functions" / "hopper.npz"
 RECORDED = recorded(ARCHIVE)
@@ -276,6 +280,52 @@ def test_a_mask_is_refused() -> None:
 def test_unknown_names_have_near_ones(architecture: str, name: str, error: str) -> None:
     with pytest.raises(UnknownNameError, match=error):
         golden.mufu(architecture, name)
+
+
+GOOD = """\
+argument: x
+low: 17
+bias: [1, -38]
+blocks:
+- exponent: -1
+  units: [-26, -23, -24]
+  segments: [[1, 2, 3]]
+- exponent: 0
+  units: [-26, -23, -24]
+  segments: [[1, 2, 3], [4, 5, 6]]
+"""
+
+
+def test_a_table_is_read(tmp_path: Path) -> None:
+    (tmp_path / "table.yaml").write_text(GOOD)
+    table = functions_module._table("x", read(tmp_path / "table.yaml"))
+    assert table.bias == 4 and table.blocks[1].segments == ((1, 2, 3), (4, 5, 6))
+    place = np.array([1 << 22 | 3 << 5], dtype=np.int64)  # x = 3 in the second segment
+    assert table.interpolate(np.array([1]), place).tolist() == [(4 << 14) + 4 + 5 * 3]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ("[4, 5, 6]]", "[4, 5, 6], [7, 8, 9]]", "10: 3 segments, expected a power of two up to 64"),
+        ("exponent: 0", "exponent: 1", "8: exponent is 1, expected 0"),
+        ("low: 17", "low: 18", "2: key 'low' is 18"),
+        ("[1, 2, 3]]", "[1, 2]]", "7: key 'segments'"),
+        ("units: [-26", "units: [-41", "6: key 'units'"),
+        ("argument: x", "argument: x\nlo: 3", "unknown key 'lo'"),
+    ],
+)
+def test_a_wrong_table_is_refused(old: str, new: str, error: str, tmp_path: Path) -> None:
+    assert old in GOOD
+    (tmp_path / "table.yaml").write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(SpecError, match=re.escape(error)):
+        functions_module._table("x", read(tmp_path / "table.yaml"))
+
+
+def test_an_archive_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "unit.npz").write_text("no archive")
+    with pytest.raises(FileFormatError, match="expected an archive of recorded functions"):
+        recorded(tmp_path / "unit.npz")
 
 
 # The sequences ----------------------------------------------------------------------------------------------
