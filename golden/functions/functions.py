@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,15 +64,8 @@ class Function:
         """
         dtype = np.dtype(np.uint16 if self.width == 16 else np.uint32)
         given = plain(codes, "codes")
-        limit = (1 << self.width) - 1
-        if given.dtype != dtype and (
-            given.dtype.kind not in "iu"
-            or (given.size and not 0 <= int(given.min()) <= int(given.max()) <= limit)
-        ):
-            raise DTypeError(
-                f"argument 'codes' has dtype {given.dtype}, expected raw codes of type np.{dtype}"
-                + (f": codes.view(np.{dtype})" if given.dtype.itemsize == dtype.itemsize else "")
-            )
+        if given.dtype != dtype:
+            _refuse_others(given, dtype)
         flat = given.reshape(-1)
         found = np.empty(flat.shape, dtype=dtype)
         for start in range(0, flat.size, _CHUNK):
@@ -108,6 +102,20 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<{self.architecture}:{self.name}>"
+
+
+def _refuse_others(given: npt.NDArray[Any], dtype: np.dtype[Any]) -> None:
+    """Raises DTypeError for an array of anything but integers that fit `dtype`."""
+    if given.dtype.kind not in "iu":
+        same = given.dtype.itemsize == dtype.itemsize
+        hint = f": codes.view(np.{dtype})" if same else ""
+        raise DTypeError(
+            f"argument 'codes' has dtype {given.dtype}, expected raw codes of type np.{dtype}{hint}"
+        )
+    most = np.iinfo(dtype).max
+    for code in (int(given.min()), int(given.max())) if given.size else ():
+        if not 0 <= code <= most:
+            raise DTypeError(f"argument 'codes' holds {code}, expected codes from 0 to {most:#x}")
 
 
 def mufu(architecture: str, name: str) -> Function:
@@ -167,10 +175,12 @@ def _functions(architecture: str) -> dict[str, Function]:
     written |= {name: (f"{name} {sequences.RESULT}, {sequences.OPERAND}",) for name in OPERATIONS}
     found = {}
     for name, lines in written.items():
-        steps = tuple(filter(None, map(sequences.parsed, lines)))
-        if len(steps) != len(lines):
+        steps = sequences.parsed(lines)
+        if steps is None:
             raise names.error(
-                f"'{name}' holds a line that is no instruction of golden/functions/sequences.py", name
+                f"'{name}' is no sequence of golden/functions/sequences.py from {sequences.OPERAND} to "
+                f"{sequences.RESULT}",
+                name,
             )
         width = 16 if name.endswith("f16") else 32
         found[name] = Function(architecture, name, width, lines, evidence, tables, steps)

@@ -253,8 +253,8 @@ def test_shapes_and_types() -> None:
             np.array([1.0], dtype=np.float32),
             r"dtype float32, expected raw codes of type np.uint32: codes.view",
         ),
-        ([-1], "dtype int64, expected raw codes of type np.uint32"),
-        ([1 << 32], "expected raw codes"),
+        ([0, -1], "holds -1, expected codes from 0 to 0xffffffff"),
+        ([1 << 32], "holds 4294967296, expected"),
         ([True], "dtype bool"),
         (["0x1"], "expected raw codes"),
     ],
@@ -334,17 +334,21 @@ def test_an_archive_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     (
-        "FMUL R0, R0",
-        "FFMA R0, R0, R0, R0",
-        "FMUL R0, R0, nan",
-        "FMUL R0, R0, x",
-        "@P0 ",
+        "FMUL R5, R0",
+        "FFMA R5, R0, R0, R0",
+        "FMUL R5, R0, nan",
+        "FMUL R5, R0, x",
+        "FMUL R5, R0, R1",
+        "@P0 FMUL R5, R0, R0",
+        "MUFU.RCP R4, R0",
+        "MUFU.RCP R5, R0, R0",
+        "MUFU.ROOT R5, R0",
         "",
-        "MUFU.RCP R0, R0, R0",
     ),
 )
-def test_what_is_no_instruction_is_none(text: str) -> None:
-    assert sequences.parsed(text) is None
+def test_what_is_no_sequence_is_none(text: str) -> None:
+    assert sequences.parsed([text]) is None
+    assert sequences.parsed(["MUFU.RCP R5, R0"]) is not None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -356,9 +360,9 @@ def test_the_arithmetic_around_the_unit_is_ieee(seed: int) -> None:
     a, b = codes[::2], codes[1::2]
     for name in ("FMUL", "FMUL.RZ", "FADD"):
         for x, y in zip(a.tolist(), b.tolist(), strict=True):
-            step = sequences.parsed(f"{name} R5, R0, {_number(y)}")
-            assert step is not None
-            found = sequences.run([step], _no_unit, np.array([x], dtype=np.int64))
+            steps = sequences.parsed([f"{name} R5, R0, {_number(y)}"])
+            assert steps is not None
+            found = sequences.run(steps, _no_unit, np.array([x], dtype=np.int64))
             assert int(found[0]) == _exact(name, x, y), (name, hex(x), hex(y))
 
 
