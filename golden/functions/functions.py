@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,8 @@ import numpy.typing as npt
 from golden.catalog.resolver import resolver
 from golden.errors import DTypeError, UnknownNameError, nearest
 from golden.functions import sequences
-from golden.functions.operations import INFINITY, OPERATIONS, SIGN
-from golden.functions.tables import LOWEST, Block, Integers, Table
+from golden.functions.operations import INFINITY, OPERATIONS, SIGN, TABLES
+from golden.functions.tables import FRACTION, LOWEST, Block, Integers, Table
 from golden.model.instruction import Evidence
 from golden.number.arrays import plain
 from golden.paths import spec_folder
@@ -63,15 +64,8 @@ class Function:
         """
         dtype = np.dtype(np.uint16 if self.width == 16 else np.uint32)
         given = plain(codes, "codes")
-        limit = (1 << self.width) - 1
-        if given.dtype != dtype and (
-            given.dtype.kind not in "iu"
-            or (given.size and not 0 <= int(given.min()) <= int(given.max()) <= limit)
-        ):
-            raise DTypeError(
-                f"argument 'codes' has dtype {given.dtype}, expected raw codes of type np.{dtype}"
-                + (f": codes.view(np.{dtype})" if given.dtype.itemsize == dtype.itemsize else "")
-            )
+        if given.dtype != dtype:
+            _refuse_others(given, dtype)
         flat = given.reshape(-1)
         found = np.empty(flat.shape, dtype=dtype)
         for start in range(0, flat.size, _CHUNK):
@@ -108,6 +102,20 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<{self.architecture}:{self.name}>"
+
+
+def _refuse_others(given: npt.NDArray[Any], dtype: np.dtype[Any]) -> None:
+    """Raises DTypeError for an array of anything but integers that fit `dtype`."""
+    if given.dtype.kind not in "iu":
+        same = given.dtype.itemsize == dtype.itemsize
+        hint = f": codes.view(np.{dtype})" if same else ""
+        raise DTypeError(
+            f"argument 'codes' has dtype {given.dtype}, expected raw codes of type np.{dtype}{hint}"
+        )
+    most = np.iinfo(dtype).max
+    for code in (int(given.min()), int(given.max())) if given.size else ():
+        if not 0 <= code <= most:
+            raise DTypeError(f"argument 'codes' holds {code}, expected codes from 0 to {most:#x}")
 
 
 def mufu(architecture: str, name: str) -> Function:
@@ -158,16 +166,21 @@ def _functions(architecture: str) -> dict[str, Function]:
         given.take(key, str)
     given.done()
     entries = top.take("tables", Section)
-    tables = {name: _table(name, entries.take(name, Section)) for name in entries}
+    for name in TABLES:
+        entries.take(name, Section)
+    entries.done()
+    tables = {name: _table(name, entries[name]) for name in TABLES}
     names = top.take("functions", Section)
     written = {name: tuple(names.take_names(name)) for name in names}
     written |= {name: (f"{name} {sequences.RESULT}, {sequences.OPERAND}",) for name in OPERATIONS}
     found = {}
     for name, lines in written.items():
-        steps = tuple(filter(None, map(sequences.parsed, lines)))
-        if len(steps) != len(lines):
+        steps = sequences.parsed(lines)
+        if steps is None:
             raise names.error(
-                f"'{name}' holds a line that is no instruction of golden/functions/sequences.py", name
+                f"'{name}' is no sequence of golden/functions/sequences.py from {sequences.OPERAND} to "
+                f"{sequences.RESULT}",
+                name,
             )
         width = 16 if name.endswith("f16") else 32
         found[name] = Function(architecture, name, width, lines, evidence, tables, steps)
@@ -177,17 +190,20 @@ def _functions(architecture: str) -> dict[str, Function]:
 
 def _table(name: str, entry: Section) -> Table:
     value, unit = entry.take_value("bias", Many(Integer(), 2, 2))
-    blocks = []
+    low = entry.take_int("low", 16, 17)
+    blocks: list[Block] = []
     for block in entry.take("blocks", list):
         segments = block.take_value("segments", Many(Many(_INTEGER, 3, 3), 1))
-        if len(segments) & len(segments) - 1:
-            raise block.error(f"{len(segments)} segments, expected a power of two", "segments")
+        if len(segments) & len(segments) - 1 or len(segments) << low > 1 << FRACTION:
+            most = 1 << FRACTION - low
+            raise block.error(f"{len(segments)} segments, expected a power of two up to {most}", "segments")
         units = block.take_value("units", Many(_WEIGHT, 3, 3))
-        blocks.append(Block(block.take_int("exponent", -127, 127, 0), units, segments))
+        exponent = block.take_int("exponent", -126, 127, len(blocks))
+        if blocks and exponent != blocks[-1].exponent + 1:
+            raise block.error(f"exponent is {exponent}, expected {blocks[-1].exponent + 1}", "exponent")
+        blocks.append(Block(exponent, tuple(units), tuple(map(tuple, segments))))
         block.done()
-    table = Table(
-        name, entry.take("argument", str), entry.take_int("low", 1, 17), value << unit - LOWEST, tuple(blocks)
-    )
+    table = Table(name, entry.take("argument", str), low, value << unit - LOWEST, tuple(blocks))
     entry.done()
     return table
 

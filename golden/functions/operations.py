@@ -22,6 +22,8 @@ PART = (1 << FRACTION) - 1
 """Mask of a fraction."""
 LEADING = 1 << FRACTION
 
+TABLES = ("rcp", "rsqrt", "sqrt", "ex2", "lg2", "sin", "tanh")
+"""What every unit has a table of; rsqrt and sqrt have a block each for even and for odd exponents."""
 TURN = 25
 """Bits of an angle that sine and cosine use, in revolutions: two for the quadrant, 23 for the place in it."""
 LOG_CUT = -36

@@ -15,14 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from golden.functions.operations import NAN, SIGN
+from golden.functions.operations import NAN, OPERATIONS, SIGN
 from golden.functions.tables import Integers
 
 Predicate = npt.NDArray[np.bool_]
 OPERAND, RESULT = "R0", "R5"
 """The registers in which every sequence finds its operand and leaves its result."""
 _SHAPE = re.compile(r"(?:@(!?)(P\d) )?([A-Z][A-Z0-9.]*) (.+)")
-_REGISTER, _PREDICATE = re.compile(r"(\|?)(R\d)\|?"), re.compile(r"P\d")
+_REGISTER = re.compile(r"(\|?)(R\d)\|?")
+_PLACE = re.compile(r"R\d|\|R\d\||!?P\d|PT")
+"""What an instruction reads apart from constants."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,6 @@ class Step:
     """One instruction: its name, the register that it writes, what it reads, and the predicate that it
     obeys."""
 
-    text: str
     name: str
     target: str
     sources: tuple[str, ...]
@@ -38,18 +39,34 @@ class Step:
     negated: bool
 
 
-def parsed(text: str) -> Step | None:
-    """One line of machine code; None if it is no such line."""
+def parsed(lines: Sequence[str]) -> tuple[Step, ...] | None:
+    """The instructions of a sequence; None if a line is none, reads what no line before it wrote, or nothing
+    writes RESULT."""
+    steps, written = [], {OPERAND, "PT"}
+    for line in lines:
+        step = _step(line)
+        if step is None:
+            return None
+        read = {source.strip("|!") for source in step.sources if not _is_number(source)}
+        if not read | ({step.predicate} - {""}) <= written:
+            return None
+        written.add(step.target)
+        steps.append(step)
+    return tuple(steps) if RESULT in written else None
+
+
+def _step(text: str) -> Step | None:
     found = _SHAPE.fullmatch(text)
     if not found:
         return None
     negated, predicate, name, operands = found.groups()
     target, *sources = operands.split(", ")
-    if name not in _READS and not name.startswith("MUFU."):
+    operation = name.removesuffix(".F16").removesuffix(".BF16") in OPERATIONS
+    if (not operation and name not in _READS) or len(sources) != _READS.get(name, 1):
         return None
-    if len(sources) != _READS.get(name, 1) or not all(map(_readable, sources)):
+    if not all(_PLACE.fullmatch(source) or _is_number(source) for source in sources):
         return None
-    return Step(text, name, target, tuple(sources), predicate or "", bool(negated))
+    return Step(name, target, tuple(sources), predicate or "", bool(negated))
 
 
 def run(steps: Sequence[Step], unit: Callable[[str, Integers], Integers], codes: Integers) -> Integers:
@@ -73,9 +90,8 @@ def run(steps: Sequence[Step], unit: Callable[[str, Integers], Integers], codes:
     return registers[RESULT]
 
 
-def _readable(source: str) -> bool:
-    if _REGISTER.fullmatch(source) or _PREDICATE.fullmatch(source.lstrip("!")) or source == "PT":
-        return True
+def _is_number(source: str) -> bool:
+    """Whether an operand is a finite constant, and no register or predicate."""
     try:
         return bool(np.isfinite(np.float32(source)))
     except ValueError:

@@ -27,6 +27,8 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "golden.Evidence",
             "golden.modified",
             "golden.Modifiers",
+            "golden.mufu",
+            "golden.functions.functions.Function",
             "golden.explain.trace.Trace",
         ),
     ),

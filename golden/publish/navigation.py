@@ -39,6 +39,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "papers",
         "findings",
         "modifiers",
+        "special-functions",
         "how-we-know",
         "sources/index",
     ),

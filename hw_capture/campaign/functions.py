@@ -103,7 +103,7 @@ def sweep(gpu: Device, architecture: str, name: str, target: str) -> Outcome:
 def manifest(
     architecture: str, facts: AnyMapping[str, Any], compiler: str, outcomes: Iterable[Outcome]
 ) -> dict[str, Any]:
-    """What stands beside an archive: which GPU gave it, and how many results differ from the model."""
+    """The manifest of an archive: which GPU gave it, and how many results differ from the model."""
     return {
         "architecture": architecture,
         "device": dict(facts),

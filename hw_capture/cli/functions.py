@@ -21,7 +21,8 @@ def capture_functions(
         str | None, typer.Option("--only", metavar="REGEX", help="Only functions whose name matches.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Archive (.npz) of words and digests; a manifest beside it.")
+        Path | None,
+        typer.Option("--out", help="Archive (.npz) of words and digests; its manifest is .json."),
     ] = None,
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
     as_json: Json = False,
