@@ -149,13 +149,14 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# The rewritten tests are kept as bytecode: without it each process compiles all of them, half a minute.
 check: $(STAMP)
-	$(BIN)/pytest -q -n auto --dist worksteal
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q -n auto --dist worksteal
 
 test-all: lint types $(STAMP)
 	@sh -e -c "$$BROWSER"
 	@$(PIP) --no-build-isolation -e ".[torch,dask]"
-	$(BIN)/pytest -q -n auto --dist worksteal -m ""
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q -n auto --dist worksteal -m ""
 
 docs: $(STAMP)
 	$(BIN)/mmagold docs build --out site

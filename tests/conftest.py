@@ -9,6 +9,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
@@ -29,6 +30,7 @@ gc.set_threshold(20_000, 10, 10)
 # Each command that a test invokes would read the signatures of all anew: 0.15 s for each of a thousand.
 typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 
 settings.register_profile(
@@ -42,3 +44,11 @@ settings.register_profile(
     "explore", deadline=None, max_examples=5000, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves most cases of some tests to `make test-all`."""
+    from repeated import leave_to_the_long_run
+
+    leave_to_the_long_run(items)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import CoreError, ShapeError
+from golden.errors import CoreError, DTypeError, OperandError, ShapeError
 from golden.model import core_library
 from golden.model.doubles import fits_doubles
 from golden.model.kernels import select_kernels
@@ -326,9 +326,11 @@ class Engine:
             raise CoreError(f"the core was given no {' and no '.join(sorted(missing))}")
         return self._run(operands, m, n, False, None)
 
-    def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
-        """D or d for operands that were checked."""
-        return self._compute(checked, matrices, general, None)
+    def compute(
+        self, checked: dict[str, Bits], matrices: bool, general: bool = False, out: Bits | None = None
+    ) -> Bits:
+        """D or d for operands that were checked; `out`: see `check_out`."""
+        return self._compute(checked, matrices, general, None, out)
 
     def results(self, checked: dict[str, Bits], matrices: bool) -> dict[str, Bits]:
         """D or d and, where the unit has status flags, their codes of the same shape; the operands were
@@ -340,30 +342,42 @@ class Engine:
         return {"d": d, "flags": np.array(codes_by_mask(self.signature.status), np.uint8)[masks[0]]}
 
     def _compute(
-        self, checked: dict[str, Bits], matrices: bool, general: bool, masks: list[Bits] | None
+        self,
+        checked: dict[str, Bits],
+        matrices: bool,
+        general: bool,
+        masks: list[Bits] | None,
+        out: Bits | None = None,
     ) -> Bits:
         """D or d; `masks`: takes an array of the status flags that each result raises, as the core writes
         them."""
         checked = self.signature.complete(checked, matrices)
         if matrices:
-            return self._run(checked, self.signature.m, self.signature.n, general, masks)
+            return self._run(checked, self.signature.m, self.signature.n, general, masks, out)
         views = {name: array[_AS_MATRIX[name]] for name, array in checked.items()}
-        d = self._run(views, 1, 1, general, masks)[..., 0, 0]
+        room = None if out is None else out[..., None, None]
+        d = self._run(views, 1, 1, general, masks, room)[..., 0, 0]
         if masks is not None:
             masks[:] = [masks[0][..., 0, 0]]
         return d
 
     def _run(
-        self, operands: dict[str, Bits], m: int, n: int, general: bool, masks: list[Bits] | None
+        self,
+        operands: dict[str, Bits],
+        m: int,
+        n: int,
+        general: bool,
+        masks: list[Bits] | None,
+        out: Bits | None = None,
     ) -> Bits:
         key = (m, n, *((name, array.shape, array.strides) for name, array in operands.items()))
-        if masks is None and (laid := self._laid.get(key)) is not None:
+        if masks is None and out is None and (laid := self._laid.get(key)) is not None:
             return self._run_again(operands, *laid, general)
         shapes = [array.shape[:-2] for array in operands.values()]
         same = all(shape == shapes[0] for shape in shapes)
         batch = shapes[0] if same else broadcast(dict(zip(operands, shapes, strict=True)))
         threads = self._threads()
-        result = self.empty((*batch, m, n))
+        result = self.empty((*batch, m, n)) if out is None else out
         raised = {} if masks is None else {"flags": np.empty(result.shape, np.uint8)}
         if masks is not None:
             masks[:] = [raised["flags"]]
@@ -382,9 +396,10 @@ class Engine:
                 n,
                 general,
                 masks,
+                out,
             )
         _lay_out(call, arrays, *views)
-        if masks is None and len(self._laid) < _MOST_READY:
+        if masks is None and out is None and len(self._laid) < _MOST_READY:
             self._laid[key] = result.shape, _Call.from_buffer_copy(call)
         if self.core.mg_run(self._reference, ctypes.byref(call)):
             raise CoreError("the C core ran out of memory")
@@ -453,6 +468,28 @@ class Engine:
         _lay_out(call, rooms | {"d": d}, [1], {name: [0] for name in (*rooms, "d")})
         as_given = [room.view(array.dtype) for room, array in zip(rooms.values(), given, strict=True)]
         return _Ready(call, ctypes.byref(call), as_given, d)
+
+
+def check_out(signature: Signature, checked: Mapping[str, Bits], matrices: bool, out: Any) -> Bits:
+    """Returns `out`, the caller's room for D or d, if it has the shape and the dtype of the results, can be
+    written, and shares no memory with an operand.
+
+    Raises:
+        ShapeError, DTypeError, OperandError: it is none.
+    """
+    wanted = (*signature.batch_of(dict(checked), matrices), *((signature.m, signature.n) if matrices else ()))
+    dtype = signature.formats["d"].dtype
+    if not isinstance(out, np.ndarray) or out.dtype != dtype:
+        raise DTypeError(f"argument 'out' is {getattr(out, 'dtype', type(out).__name__)}, expected {dtype}")
+    if out.shape != wanted:
+        raise ShapeError(f"argument 'out' has shape {out.shape}, expected {wanted}")
+    repeated = any(size > 1 and not stride for size, stride in zip(out.shape, out.strides, strict=True))
+    if (repeated and out.size) or not out.flags.writeable:
+        raise OperandError("argument 'out' is read-only or has two elements in one place, expected an array")
+    for name, array in checked.items():
+        if np.may_share_memory(out, array):
+            raise OperandError(f"argument 'out' shares memory with operand '{name}', expected its own")
+    return out
 
 
 _AS_MATRIX: dict[str, Any] = {

@@ -125,6 +125,7 @@ class Instruction(Signature, Shown):
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
+        out: Bits | None = None,
     ) -> Bits:
         """Computes D = A @ B + C as the unit would.
 
@@ -135,6 +136,8 @@ class Instruction(Signature, Shown):
             metadata: sparse only, nibbles (..., m, k/chunk), see golden/registers/sparsity.py.
             scale_a, scale_b: block-scaled only, (..., m, k/scale_block) and (..., k/scale_block, n).
             mode: units with modes only, one code for each product of matrices (...).
+            out: an array (..., m, n) of D's dtype that takes the results and is returned; without it each
+                call takes new memory. It shares none with an operand.
             Leading dimensions broadcast against each other.
 
         Returns:
@@ -143,6 +146,8 @@ class Instruction(Signature, Shown):
         Raises:
             ShapeError, DTypeError, OperandError, MetadataError: as their names say; nothing is computed.
         """
+        if out is not None:
+            return self._into(out, True, (a, b, c, metadata, scale_a, scale_b, mode))
         return self.engine.matrices(a, b, c, metadata, scale_a, scale_b, mode)
 
     def dot(
@@ -157,14 +162,31 @@ class Instruction(Signature, Shown):
         mode: npt.ArrayLike | None = None,
         clear: npt.ArrayLike | None = None,
         load: npt.ArrayLike | None = None,
+        out: Bits | None = None,
     ) -> Bits:
         """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales
-        (..., k/scale_block), mode (...).
+        (..., k/scale_block), mode (...). `out` (...) takes the results, as in a call.
 
         A unit that keeps its accumulator takes `clear` (...) instead of c, or in addition to c if it has
         `load` (...); the last of the leading axes is time, see golden/program/state.py.
         """
-        return self.engine.dots(a, b, c, metadata, scale_a, scale_b, mode, clear, load)
+        given = (a, b, c, metadata, scale_a, scale_b, mode, clear, load)
+        return self.engine.dots(*given) if out is None else self._into(out, False, given)
+
+    def _into(self, out: Bits, matrices: bool, given: Sequence[npt.ArrayLike | None]) -> Bits:
+        """Computes into the caller's array; raises what `check_out` does."""
+        from golden.model.engine import Engine, check_out
+
+        engine = self.engine
+        if self.state and matrices:
+            return engine.matrices(*given)  # which refuses them
+        checked = self.check_operands(given, matrices)
+        check_out(self, checked, matrices, out)
+        if isinstance(engine, Engine) and out.flags.c_contiguous:
+            engine.compute(checked, matrices, out=out)
+        else:
+            out[...] = engine.compute(checked, matrices)
+        return out
 
     def trace(
         self,

@@ -423,9 +423,38 @@ def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]
     if fmt.name in _ML_DTYPES or fmt.name in ("f64", "f32", "tf32", "f16"):
         with np.errstate(invalid="ignore"):
             return np.asarray(raw.view(native_dtype(fmt)).astype(np.float64))
+    if fmt.fraction_bits <= _DOUBLES_FRACTION:
+        return _doubles(fmt, raw.astype(np.uint64))
     different, place = np.unique(raw, return_inverse=True)
     values = np.array([_float_value(fmt.decode(int(code))) for code in different], np.float64)
     return np.asarray(values[place.reshape(raw.shape)])
+
+
+_DOUBLES_FRACTION = 52
+"""Fraction bits up to which a double holds every significand."""
+
+
+def _doubles(fmt: Format, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """The values of `Format.decode` as doubles, all at once: significands are exact, and the one rounding is
+    that of ldexp where a value lies beyond the normal doubles."""
+    one, point = np.uint64(1), np.uint64(fmt.fraction_bits)
+    every = np.uint64((1 << fmt.exponent_bits + fmt.fraction_bits) - 1)
+    fields = codes >> np.uint64(fmt.ignored_low) & every
+    exponents, fractions = fields >> point, fields & ((one << point) - one)
+    least = (exponents == 0) & (fmt.has_subnormals | ((fractions == 0) & fmt.has_zero))
+    significands = np.where(least, fractions, fractions | one << point)
+    places = np.where(least, fmt.min_exponent, exponents.astype(np.int32) - fmt.bias) - fmt.fraction_bits
+    with np.errstate(over="ignore", under="ignore"):
+        values = np.ldexp(significands.astype(np.float64), places.astype(np.int32))
+    negative = (codes >> np.uint64(max(fmt.sign_shift, 0)) & one).astype(np.bool_) & fmt.signed
+    if fmt.specials == "ieee":
+        values[exponents == every >> point] = np.inf
+        values[(exponents == every >> point) & (fractions != 0)] = np.nan
+    elif fmt.specials == "all_ones_nan":
+        values[fields == every] = np.nan
+    elif fmt.specials == "negative_zero_nan":
+        values[negative & (fields == 0)] = np.nan
+    return np.asarray(np.where(negative & ~np.isnan(values), -values, values))
 
 
 def _float_value(number: Number) -> float:

@@ -201,13 +201,13 @@ class Signature:
             for name in self.absent
         }
 
-    def batch_of(self, operands: Mapping[str, Bits]) -> tuple[int, ...]:
-        """The leading dimensions of checked operands of `dot`, broadcast against each other.
+    def batch_of(self, operands: Mapping[str, Bits], matrices: bool = False) -> tuple[int, ...]:
+        """The leading dimensions of checked operands of `dot`, or of whole matrices, broadcast.
 
         Raises:
             ShapeError: they do not broadcast.
         """
-        shapes = self._shapes[False]
+        shapes = self._shapes[matrices]
         return broadcast(
             {name: codes.shape[: codes.ndim - len(shapes[name])] for name, codes in operands.items()}
         )

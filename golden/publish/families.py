@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from golden.catalog import architectures
 from golden.catalog.families import SCALES, families
@@ -41,7 +41,7 @@ class Group:
         return f"instructions/{self.architecture}/{self.slug}.md"
 
 
-@lru_cache(maxsize=16)
+@cache  # of every architecture: pages compare each with all others
 def groups(architecture: str) -> tuple[Group, ...]:
     """Returns the groups of an architecture, in the order of its spec.
 
@@ -77,7 +77,7 @@ def own_group(ins: Instruction) -> Group:
     return Group(ins.architecture, ins.name, ins.variables.get("title", ins.name), (ins,), ins)
 
 
-@lru_cache(maxsize=16)
+@cache
 def _index(architecture: str) -> dict[str, Group]:
     return {ins.name: group for group in groups(architecture) for ins in group.variants}
 

@@ -1,8 +1,39 @@
-"""Lets the tests of this folder import what they share (engine_dut.py, interrupts.py, reference_units.py)."""
+"""Lets the tests of this folder import what they share (engine_dut.py, interrupts.py, reference_units.py),
+and compiles what several of them check once."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+from shared_builds import SharedBuilds
+
+from rtl_tb.engines import fast
+
+_OF_BUILDS = {"test_builds", "test_fast", "test_headers", "test_contents"}
+"""The tests of the builds themselves, and of the compiler's level that users get."""
+
+
+@pytest.fixture(scope="session")
+def _shared_builds(tmp_path_factory: pytest.TempPathFactory) -> SharedBuilds:
+    root = tmp_path_factory.getbasetemp()
+    common = root.parent if root.name.startswith("popen-") else root  # of all processes of pytest-xdist
+    return SharedBuilds(common / "shared_builds", root)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once(request: pytest.FixtureRequest, _shared_builds: SharedBuilds) -> Iterator[None]:
+    """The same unit is compiled once in a run, and quickly: most tests simulate a few hundred vectors."""
+    if request.module.__name__.rpartition(".")[2] in _OF_BUILDS:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name, stand_in in _shared_builds.patches():
+            patch.setattr(owner, name, stand_in)
+        patch.setattr(fast.build, "__defaults__", (fast.How(level="-Og"),))
+        yield
