@@ -29,7 +29,10 @@ def dissect(
         ),
     ] = None,
     formats: Annotated[
-        str | None, typer.Option("--formats", help="Of functions and programs: a=f16,b=f16,c=f32,d=f32.")
+        str | None,
+        typer.Option(
+            "--formats", help="Of functions and programs: a=f16,b=f16,c=f32,d=f32; b and c if they have them."
+        ),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="Of functions and programs: products.")] = None,
     scale_block: Annotated[

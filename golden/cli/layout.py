@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from golden.model.instruction import Instruction
     from golden.registers.layouts import Layout
     from golden.registers.memory import SharedTile
+    from golden.registers.tensor_memory import Place
 
-_OPERANDS = ("a", "b", "c", "d")
+_OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 _PICTURED = 16
 """Rows and columns of a picture: those of a warp's operands."""
 
@@ -27,10 +28,18 @@ def layout(
         ),
     ],
     operand: Annotated[
-        str, typer.Option("--operand", help="a, b, c or d.", autocompletion=lambda: list(_OPERANDS))
+        str,
+        typer.Option(
+            "--operand", help="a, b, c, d, scale_a or scale_b.", autocompletion=lambda: list(_OPERANDS)
+        ),
     ] = "a",
-    row: Annotated[int | None, typer.Option("--row", min=0, help="Row of the operand's matrix.")] = None,
-    column: Annotated[int | None, typer.Option("--column", min=0, help="Column of it.")] = None,
+    row: Annotated[
+        int | None,
+        typer.Option("--row", min=0, help="Row of the operand's matrix; of scales, of A, or column of B."),
+    ] = None,
+    column: Annotated[
+        int | None, typer.Option("--column", min=0, help="Column of it; of scales, the block of K.")
+    ] = None,
     lane: Annotated[int | None, typer.Option("--lane", min=0, help="Back from a lane ...")] = None,
     register: Annotated[int | None, typer.Option("--register", min=0, help="... and its register.")] = None,
     swizzle: Annotated[
@@ -43,10 +52,14 @@ def layout(
     address: Annotated[
         int | None, typer.Option("--address", min=0, help="Back from a byte of shared memory.")
     ] = None,
+    tensor: Annotated[
+        bool, typer.Option("--tensor", help="In tensor memory: lanes, and columns as registers.")
+    ] = False,
     arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Says where an element lies in registers or shared memory, and back; without a place it draws all."""
+    """Says where an element lies in registers, shared or tensor memory, and back; without a place it draws
+    all."""
     from golden.catalog.lookup import resolve
     from golden.errors import OperandError, nearest
 
@@ -57,7 +70,14 @@ def layout(
         )
     if (row is None) != (column is None) or (lane is None) != (register is None):
         raise OperandError("expected --row and --column together, and --lane and --register together")
-    if swizzle is not None or by_column or address is not None:
+    in_shared = swizzle is not None or by_column or address is not None
+    if tensor and in_shared:
+        raise OperandError("--tensor is tensor memory, expected no option for shared memory with it")
+    if tensor:
+        places = _tensor(ins, operand, row, column, lane, register)
+    elif in_shared and operand.startswith("scale"):
+        places = _scales(ins, operand, swizzle or 0, by_column, row, column, address)
+    elif in_shared:
         places = _shared(ins, operand, swizzle or 0, by_column, row, column, address)
     else:
         places = _registers(ins, operand, row, column, lane, register)
@@ -75,6 +95,11 @@ def _said(operand: str, place: dict[str, int]) -> str:
     element = f"{operand}[{place['row']}][{place['column']}]"
     if "address" in place:
         return f"{element} is at byte {place['address']}, element {place['element']}"
+    if "cta" in place:
+        return (
+            f"{element} is in CTA {place['cta']}, lane {place['lane']}, column {place['register']} of tensor "
+            f"memory, bits {place['last_bit']}:{place['first_bit']}"
+        )
     block = f" of block {place['block']}" if "block" in place else ""
     bits = f"bits {place['last_bit']}:{place['first_bit']}"
     return f"{element}{block} is in lane {place['lane']}, register {place['register']}, {bits}"
@@ -95,10 +120,11 @@ def _registers(
 
     from golden.errors import OperandError
 
-    found: Layout | None = None if ins.fragments is None else getattr(ins.fragments, operand)
+    found: Layout | None = None if ins.fragments is None else getattr(ins.fragments, operand, None)
     if found is None:
         where = " or ".join(ins.traits.places_of(operand))
         hint = "; --swizzle 0, 32, 64 or 128 shows shared memory" if "shared" in where else ""
+        hint += "; --tensor shows tensor memory" if "tensor" in where else ""
         raise OperandError(f"{ins.name}: no register layout of {operand} is known, it is in {where}{hint}")
     places = found.coordinates()
     if row is not None:
@@ -153,6 +179,74 @@ def _grid(title: str, cells: list[list[str]]) -> str:
     return "\n".join([title, f"      {' '.join(heads)}", *lines])
 
 
+# Tensor memory ----------------------------------------------------------------------------------------------
+
+
+def _tensor(
+    ins: Instruction,
+    operand: str,
+    row: int | None,
+    column: int | None,
+    lane: int | None,
+    register: int | None,
+) -> list[dict[str, int]] | str:
+    import numpy as np
+
+    from golden.errors import OperandError
+    from golden.registers.tensor_memory import TensorMemory
+
+    _check_there(ins, operand, "tensor")
+    ctas, block = int(ins.variables["cta"]), ins.scale_block
+    spot = TensorMemory(ctas, ins.m, ins.n, ins.k, ins.formats["a"].bits, block).place(operand)
+    if row is None and lane is None:
+        return _cells(ins, operand, spot)
+    if row is not None:
+        chosen = spot.filled & (spot.rows == row) & (spot.cols == column)
+        limits = f"row {row}, column {column}"
+    else:
+        chosen = np.zeros_like(spot.filled)
+        if lane is not None and register is not None and register < spot.shape[2] and lane < spot.shape[1]:
+            chosen[:, lane, register] = spot.filled[:, lane, register]
+        limits = f"lane {lane}, column {register} of tensor memory"
+    if not chosen.any():
+        raise OperandError(f"{ins.name}: {operand} has no element at {limits}")
+    return [
+        {
+            "row": int(spot.rows[tuple(at)]),
+            "column": int(spot.cols[tuple(at)]),
+            "cta": int(at[0]),
+            "lane": int(at[1]),
+            "register": int(at[2]),
+            "first_bit": int(at[3]) * spot.bits,
+            "last_bit": int(at[3]) * spot.bits + spot.bits - 1,
+        }
+        for at in np.argwhere(chosen)
+    ]
+
+
+def _cells(ins: Instruction, operand: str, spot: Place) -> str:
+    """Lane and column of tensor memory of each element, lane.column, of the first rows and columns."""
+    import numpy as np
+
+    rows, columns = (min(int(one.max()) + 1, _PICTURED) for one in (spot.rows, spot.cols))
+    cells = [["" for _ in range(columns)] for _ in range(rows)]
+    for at in np.argwhere(spot.filled[:1] & (spot.rows[:1] < rows) & (spot.cols[:1] < columns)):
+        row, column = int(spot.rows[tuple(at)]), int(spot.cols[tuple(at)])
+        cells[row][column] = cells[row][column] or f"{at[1]}.{at[2]}"
+    return _grid(f"{operand} in tensor memory, CTA 0: lane.column of the first {rows} x {columns}", cells)
+
+
+def _check_there(ins: Instruction, operand: str, memory: str) -> None:
+    """Refuses an operand that does not lie in a memory."""
+    from golden.errors import OperandError
+
+    there = operand in ins.operand_shapes(matrices=True) or operand == "d"
+    where = ins.traits.places_of(operand) if there else ()
+    if memory not in where:
+        named = f"is in {' or '.join(where)}" if where else "is no operand of it"
+        raise OperandError(f"{ins.name}: {operand} {named}, not in {memory} memory")
+
+
 # Shared memory ----------------------------------------------------------------------------------------------
 
 
@@ -168,9 +262,7 @@ def _shared(
     from golden.errors import OperandError
     from golden.registers.memory import SharedTile
 
-    if "shared" not in ins.traits.places_of(operand):
-        where = " or ".join(ins.traits.places_of(operand))
-        raise OperandError(f"{ins.name}: {operand} is in {where}, not in shared memory")
+    _check_there(ins, operand, "shared")
     stored_k = ins.k // 2 if ins.sparse and operand == "a" else ins.k
     bits = max(ins.formats[operand].bits, 8)
     tile = SharedTile(ins.m if operand == "a" else ins.n, stored_k, bits, swizzle, by_column)
@@ -186,6 +278,35 @@ def _shared(
         first, second = found[::-1] if turned else found
         return [{"row": first, "column": second, "address": address, "element": address * 8 // bits}]
     return _chunks(tile, operand)
+
+
+def _scales(
+    ins: Instruction,
+    operand: str,
+    swizzle: int,
+    by_column: bool,
+    row: int | None,
+    column: int | None,
+    address: int | None,
+) -> list[dict[str, int]] | str:
+    """A tile of scales as tcgen05.cp copies it from shared to tensor memory."""
+    from golden.errors import OperandError
+    from golden.registers.memory import scale_address, scale_at
+
+    _check_there(ins, operand, "tensor")
+    if swizzle or by_column:
+        raise OperandError(
+            f"{operand} lies in tiles of 128 x 4 without a swizzle, expected --swizzle 0 alone"
+        )
+    if row is not None and column is not None:
+        byte = scale_address(row, column)
+        return [{"row": row, "column": column, "address": byte, "element": byte}]
+    if address is not None:
+        outer, inner = scale_at(address)
+        return [{"row": outer, "column": inner, "address": address, "element": address}]
+    rows = range(0, 128, 8)
+    cells = [[str(scale_address(outer, inner)) for inner in range(4)] for outer in rows]
+    return _grid(f"{operand} in shared memory: bytes of a tile of 128 x 4, every 8th row", cells)
 
 
 def _chunks(tile: SharedTile, operand: str) -> str:

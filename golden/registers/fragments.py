@@ -180,17 +180,18 @@ def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layou
     The matrices are those of shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32,
     count); `unpack` is stmatrix, its exact inverse. `address_lanes()` gives the lane that supplies each row's
     address. shape "m8n8" has 16-bit elements (8, 8), with or without `trans`; "m16n8" has 8-bit ones, only
-    with `trans` and only as stmatrix: 8 rows of 16 bytes in shared memory.
+    with `trans` and only as stmatrix: 8 rows of 16 bytes in shared memory; "m8n16" has elements of 4 or 6
+    bits, one a byte, and only as ldmatrix.
     (PTX ISA 9.7.14.5.15 and 9.7.14.5.16.)
 
     Raises:
         OperandError: a count or shape that the instructions do not have.
     """
-    bits = {"m8n8": 16, "m16n8": 8}.get(shape)
-    if count not in (1, 2, 4) or bits is None or (bits == 8 and not trans):
+    bits = {"m8n8": 16, "m16n8": 8, "m8n16": 8}.get(shape)
+    if count not in (1, 2, 4) or bits is None or (shape != "m8n8" and trans != (shape == "m16n8")):
         raise OperandError(
             f"no matrix load or store of {count} x {shape}{'.trans' if trans else ''}; "
-            "expected 1, 2 or 4 of m8n8, m8n8.trans or m16n8.trans"
+            "expected 1, 2 or 4 of m8n8, m8n8.trans, m8n16 or m16n8.trans"
         )
     operand = f"{shape}.trans.b{bits}" if trans else f"{shape}.b{bits}"
     layout = family("matrix_movement").build(

@@ -7,30 +7,23 @@ and block scales in tensor memory.
 A CTA of 128 threads moves the 128 lanes of its tensor memory; of `cta_group::2` two CTAs, a cluster, each
 hold half of the rows of A and half of the columns of B, and a thread of the first issues the instruction for
 both. Operands of shared memory are those of wgmma, K-major without swizzle; FP6 and FP4 of the kinds f8f6f4
-and mxf8f6f4 lie padded, 16 elements in 16 bytes. What lies where in tensor memory says `Place` (PTX ISA
-9.7.16: data path layouts, block scaling). No such GPU was at hand: the kernels were compiled and their
-machine code was read, nothing more.
+and mxf8f6f4 lie padded, 16 elements in 16 bytes. golden/registers/tensor_memory.py says what lies where in
+tensor memory. No such GPU was at hand: the kernels were compiled and their machine code was read, nothing
+more.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.model.instruction import Instruction
+from golden.registers.tensor_memory import A_COLUMNS, SCALE_A_COLUMNS, Place, TensorMemory
 from hw_capture.kernels import kernels
 
-Indices = npt.NDArray[np.int64]
-
 GENERATOR = "tcgen05"
-LANES = 128
-"""Of the tensor memory of a CTA; equally many threads move them."""
-A_COLUMNS = 8
-"""Columns of 32 bits that A takes in tensor memory: a row of A has 32 bytes, whatever the type."""
-SCALE_A_COLUMNS = 4
 _MOST_COLUMNS = 512
 _FORMATS = {
     "f16": {"f16": 0, "bf16": 1},
@@ -94,89 +87,19 @@ def text(ins: Instruction, form: str = "shared") -> str:
 # ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where an operand lies in tensor memory: `rows` and `cols` (CTAs, 128 lanes, columns, elements of a
-    column of 32 bits) of the matrix, -1 where no element lies. An element lies more than once where its data
-    is read more than once; `bits` are those of an element's slot."""
-
-    rows: Indices
-    cols: Indices
-    bits: int
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Words of one execution."""
-        return self.rows.shape[:3]
+def memory(ins: Instruction) -> TensorMemory:
+    """The tensor memory of an instruction."""
+    return TensorMemory(ctas(ins), ins.m, ins.n, ins.k, ins.formats["a"].bits, ins.scale_block)
 
 
 def place(ins: Instruction, operand: str) -> Place:
     """Where A, C, D, scale_a or scale_b lies in tensor memory."""
-    return {"a": _place_a, "scale_a": _place_scale_a, "scale_b": _place_scale_b}.get(operand, _place_d)(ins)
-
-
-def _grid(ins: Instruction, columns: int, elements: int) -> tuple[Indices, Indices, Indices, Indices]:
-    cta, lane, column, element = np.indices((ctas(ins), LANES, columns, elements))
-    return cta, lane, column, element
+    return memory(ins).place(operand)
 
 
 def columns(ins: Instruction) -> int:
-    """Columns of C and D; of 128 rows in two CTAs each has 64 rows, whose right half takes lanes 64 and
-    up."""
-    return ins.n // 2 if (ctas(ins), ins.m) == (2, 128) else ins.n
-
-
-def _row(ins: Instruction, cta: Indices, lane: Indices) -> Indices:
-    """The row of A and D in a lane: data path layouts A, B, D and F."""
-    match ctas(ins), ins.m:
-        case 1, 64:  # the first half of the lanes of each warp
-            return np.where(lane % 32 < 16, 16 * (lane // 32) + lane % 16, -1)
-        case 2, 128:
-            return 64 * cta + lane % 64
-        case _:
-            return LANES * cta + lane
-
-
-def _place_d(ins: Instruction) -> Place:
-    """A column of 32 bits for each element, narrower ones lowest."""
-    cta, lane, column, _ = _grid(ins, columns(ins), 1)
-    row = _row(ins, cta, lane)
-    right = columns(ins) * (lane // 64) if columns(ins) < ins.n else 0
-    return Place(row, np.where(row < 0, -1, column + right), 32)
-
-
-def _place_a(ins: Instruction) -> Place:
-    """Packed along K, the lowest k lowest, in the lanes of its row of D; of 128 rows in two CTAs in both
-    halves."""
-    bits = ins.formats["a"].bits
-    cta, lane, column, element = _grid(ins, A_COLUMNS, 32 // bits)
-    row = _row(ins, cta, lane)
-    return Place(row, np.where(row < 0, -1, 32 // bits * column + element), bits)
-
-
-def _place_scale_a(ins: Instruction) -> Place:
-    """The scales of 128 rows: row r in lane r % 32 of each warp, column r / 32, a byte for each block of
-    K."""
-    cta, lane, column, byte = _grid(ins, SCALE_A_COLUMNS, 4)
-    blocks = ins.k // _block(ins)
-    return Place(LANES * cta + 32 * column + lane % 32, np.where(byte < blocks, byte, -1), 8)
-
-
-def _place_scale_b(ins: Instruction) -> Place:
-    """The same for all columns of B, in both CTAs; as rows of a matrix (n, blocks)."""
-    _, lane, column, byte = _grid(ins, _scale_b_columns(ins), 4)
-    n, blocks = 32 * column + lane % 32, ins.k // _block(ins)
-    return Place(np.where(n < ins.n, n, -1), np.where(byte < blocks, byte, -1), 8)
-
-
-def _block(ins: Instruction) -> int:
-    assert ins.scale_block is not None
-    return ins.scale_block
-
-
-def _scale_b_columns(ins: Instruction) -> int:
-    """A column for 32 columns of B, which are stored at a time."""
-    return -(-ins.n // 128) * 4
+    """Columns of C and D."""
+    return memory(ins).columns
 
 
 # The kernel
@@ -228,7 +151,7 @@ def _held(ins: Instruction, form: str) -> list[tuple[str, int, int]]:
     if form == "tensor":
         widths["a"] = A_COLUMNS
     if ins.scale_block is not None:
-        widths |= {"scale_a": SCALE_A_COLUMNS, "scale_b": _scale_b_columns(ins)}
+        widths |= {"scale_a": SCALE_A_COLUMNS, "scale_b": memory(ins).scale_b_columns}
     found: list[tuple[str, int, int]] = []
     first = columns(ins)
     for name, width in widths.items():
@@ -241,7 +164,7 @@ def _held(ins: Instruction, form: str) -> list[tuple[str, int, int]]:
 def pack(spot: Place, matrices: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     """Matrices (..., rows, cols) of codes as words (..., CTAs, lanes, columns) of tensor memory; 0 where none
     lies."""
-    inside = (spot.rows >= 0) & (spot.cols >= 0)
+    inside = spot.filled
     spread = np.where(inside, matrices[..., spot.rows, spot.cols], 0).astype(np.uint32)
     shifts = np.arange(spot.rows.shape[3], dtype=np.uint32) * np.uint32(spot.bits)
     found: npt.NDArray[np.uint32] = np.bitwise_or.reduce(spread << shifts, axis=-1)
@@ -252,7 +175,7 @@ def unpack(
     spot: Place, words: npt.NDArray[Any], shape: tuple[int, int], dtype: npt.DTypeLike
 ) -> npt.NDArray[Any]:
     """The inverse of `pack`; of an element that lies twice the last place counts."""
-    inside = (spot.rows >= 0) & (spot.cols >= 0)
+    inside = spot.filled
     shifts = np.arange(spot.rows.shape[3], dtype=np.uint32) * np.uint32(spot.bits)
     codes = (words[..., None] >> shifts & np.uint32((1 << spot.bits) - 1)).astype(dtype)
     found = np.zeros((*words.shape[:-3], *shape), dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,17 @@ def test_the_search_starts_at_what_a_dot_product_without_c_is_meant_to_be() -> N
     assert found.explains and found.instruction is not None
     said = differences(found.instruction, meant, found.alternatives)
     assert said is not None and any("fraction_bits" in one and "25" in one for one in said)
+
+
+@pytest.mark.parametrize("name", ["multiplier", "converter"])
+def test_a_dissection_is_continued(name: str, tmp_path: Path) -> None:
+    """The file holds operands that the unit lacks; what is read back lacks them again."""
+    box, formats, k = BOXES[name]
+    limits: dict[str, Any] = {"seconds": 20, "asks": 8_000, "resume": tmp_path / "kept.npz"}
+    first = dissect(box, formats, k, **limits)
+    again = dissect(box, formats, k, **limits)
+    assert first.explains and again.explains and again.yaml == first.yaml
+    assert again.asked > first.asked
 
 
 def test_a_function_without_a_or_d_is_refused() -> None:

@@ -620,6 +620,17 @@ def test_stmatrix_m16n8_trans_b8(count: int) -> None:
     assert layout.address_lanes() is None
 
 
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_ldmatrix_m8n16(count: int) -> None:
+    """The 128 bytes of a matrix lie in the lanes as in memory, four a lane."""
+    layout = matrix_layout(count, "m8n16")
+    matrices = np.random.default_rng(1).integers(0, 256, (count, 8, 16), np.uint8)
+    registers = layout.pack(matrices[0] if count == 1 else matrices)
+    assert registers.T.copy().view("<u1").reshape(count, 8, 16).tolist() == matrices.tolist()
+    lanes = layout.address_lanes()
+    assert lanes is not None and lanes[-1].tolist() == list(range(8 * count - 8, 8 * count))
+
+
 def test_movmatrix() -> None:
     one = random_matrix(matrix_layout(1), 0, (5,))
     moved = movmatrix_trans(matrix_layout(1).pack(one))
@@ -630,7 +641,9 @@ def test_movmatrix() -> None:
         movmatrix_trans(np.zeros((32, 1), np.int64))
 
 
-@pytest.mark.parametrize("arguments", [(3,), (0,), (1, "m16n8", False), (1, "m16n16", True)])
+@pytest.mark.parametrize(
+    "arguments", [(3,), (0,), (1, "m16n8", False), (1, "m16n16", True), (1, "m8n16", True)]
+)
 def test_matrix_layout_refuses(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(OperandError, match="expected 1, 2 or 4"):
         matrix_layout(*arguments)

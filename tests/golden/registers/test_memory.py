@@ -14,6 +14,7 @@ import golden
 from golden.cli import app
 from golden.errors import OperandError
 from golden.registers.memory import SWIZZLES, SharedTile, scale_address, scale_at, swizzled
+from golden.registers.tensor_memory import TensorMemory
 from hw_capture.kernels import buffers
 
 
@@ -100,6 +101,12 @@ def test_what_no_descriptor_says(wrong: dict[str, int], said: str) -> None:
         SharedTile(64, 16, 16).address(64, 0)
 
 
+SCALED = (
+    "blackwell:tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X."
+    "m128n8k32.f32.e4m3.e4m3.ue8m0"
+)
+
+
 def run(*words: object) -> tuple[int, str, str]:
     done = CliRunner().invoke(app.app, ["layout", *map(str, words)])
     return done.exit_code, done.stdout, done.stderr
@@ -136,7 +143,10 @@ def test_it_draws() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["hopper:HMMA.16816.F32", "--operand", "e"], "operand is 'e', expected a, b, c, d"),
+        (
+            ["hopper:HMMA.16816.F32", "--operand", "e"],
+            "operand is 'e', expected a, b, c, d, scale_a, scale_b",
+        ),
         (["hopper:HMMA.16816.F32", "--row", "1"], "expected --row and --column together"),
         (["hopper:HMMA.16816.F32", "--row", "16", "--column", "0"], "has no element at row 16, column 0"),
         (["hopper:HMMA.16816.F32", "--lane", "32", "--register", "0"], "lane 32, register 0"),
@@ -145,9 +155,69 @@ def test_it_draws() -> None:
             ["b200:tcgen05.mma.cta_group::1.kind::f16.m64n8k16.f32.f16.f16"],
             "--swizzle 0, 32, 64 or 128 shows",
         ),
+        (["hopper:HMMA.16816.F32", "--operand", "scale_a", "--tensor"], "scale_a is no operand of it"),
+        (["hopper:HMMA.16816.F32", "--tensor"], "a is in registers, not in tensor memory"),
+        ([SCALED, "--operand", "d"], "--tensor shows tensor memory"),
+        ([SCALED, "--operand", "b", "--tensor"], "b is in shared, not in tensor memory"),
+        ([SCALED, "--operand", "d", "--tensor", "--row", "128", "--column", "0"], "no element at row 128"),
+        ([SCALED, "--operand", "d", "--tensor", "--lane", "0", "--register", "8"], "at lane 0, column 8"),
+        ([SCALED, "--operand", "d", "--tensor", "--swizzle", "0"], "--tensor is tensor memory, expected no"),
+        ([SCALED, "--operand", "scale_a", "--swizzle", "32"], "tiles of 128 x 4 without a swizzle"),
         (["hopper:SM90_64x8x16_F32F16F16_SS", "--address", "99999"], "no element of a lies at byte 99999"),
     ],
 )
 def test_bad_requests_are_one_line(words: list[str], said: str) -> None:
     code, _, error = run(*words)
     assert code == 2 and said in error and len(error.splitlines()) == 1
+
+
+def lanes_of_d(ctas: int, m: int, row: int, column: int, n: int) -> tuple[int, int, int]:
+    """(CTA, lane, column) by the figures of PTX ISA's data path layouts, half by half."""
+    if (ctas, m) == (1, 64):  # layout F: 16 rows a warp, in its first 16 lanes
+        return 0, 32 * (row // 16) + row % 16, column
+    if (ctas, m) == (2, 128):  # layout B: 64 rows a CTA, the right half of D below them
+        return row // 64, row % 64 + (64 if column >= n // 2 else 0), column % (n // 2)
+    return row // 128, row % 128, column  # layouts A and D
+
+
+@pytest.mark.parametrize(("ctas", "m"), [(1, 64), (1, 128), (2, 128), (2, 256)])
+def test_d_in_tensor_memory(ctas: int, m: int) -> None:
+    n = 16
+    spot = TensorMemory(ctas, m, n, 32, 8).place("d")
+    found = {
+        (int(spot.rows[tuple(at)]), int(spot.cols[tuple(at)])): tuple(map(int, at[:3]))
+        for at in np.argwhere(spot.filled)
+    }
+    assert found == {
+        (row, column): lanes_of_d(ctas, m, row, column, n) for row in range(m) for column in range(n)
+    }
+
+
+@pytest.mark.parametrize(("block", "k"), [(32, 32), (32, 64), (16, 64)])
+def test_scales_in_tensor_memory_are_the_tile_of_shared_memory_in_each_warp(block: int, k: int) -> None:
+    """tcgen05.cp copies lines of 16 bytes of the tile to lanes, for each of four warps."""
+    tile = np.arange(512) % 251
+    for operand in ("scale_a", "scale_b"):
+        spot = TensorMemory(1, 128, 128, k, 8, block).place(operand)
+        for _, lane, column, byte in np.argwhere(spot.filled):
+            outer, inner = int(spot.rows[0, lane, column, byte]), int(spot.cols[0, lane, column, byte])
+            assert inner < k // block
+            assert tile[16 * (lane % 32) + 4 * column + byte] == tile[scale_address(outer, inner)]
+        assert len(np.argwhere(spot.filled)) == 4 * 128 * (k // block)  # each scale in four warps
+
+
+def test_the_command_knows_tensor_memory_and_scales() -> None:
+    code, said, _ = run(SCALED, "--operand", "d", "--tensor", "--row", 3, "--column", 5)
+    assert code == 0 and said == "d[3][5] is in CTA 0, lane 3, column 5 of tensor memory, bits 31:0\n"
+    code, said, _ = run(SCALED, "--operand", "scale_a", "--tensor", "--row", 33, "--column", 0, "--json")
+    assert [(one["lane"], one["register"], one["first_bit"]) for one in json.loads(said)] == [
+        (lane, 1, 0) for lane in (1, 33, 65, 97)
+    ]
+    code, said, _ = run(SCALED, "--operand", "a", "--tensor", "--lane", 2, "--register", 1, "--json")
+    assert [(one["row"], one["column"]) for one in json.loads(said)] == [(2, k) for k in range(4, 8)]
+    code, said, _ = run(SCALED, "--operand", "scale_a", "--swizzle", 0, "--row", 33, "--column", 2)
+    assert code == 0 and said == "scale_a[33][2] is at byte 22, element 22\n"
+    code, said, _ = run(SCALED, "--operand", "scale_b", "--address", 22, "--json")
+    assert json.loads(said) == [{"row": 33, "column": 2, "address": 22, "element": 22}]
+    code, said, _ = run(SCALED, "--operand", "d", "--tensor")
+    assert code == 0 and said.splitlines()[3].split() == ["1", *(f"1.{column}" for column in range(8))]

@@ -7,9 +7,13 @@ import yaml
 from long_run import long_after
 
 from golden.errors import SpecError
+from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import check
+from rtl_tb.check.dissection import dissect
 from rtl_tb.check.options import Options
+from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
+from rtl_tb.engines.job import Job
 
 ROUND = "{round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}}"
 UNITS = {
@@ -95,3 +99,28 @@ def test_the_draft_names_the_operands_that_there_are(tmp_path, kind):
     wanted = yaml.safe_load(file.read_text())["ports"]
     text = draft([tmp_path / "u.sv"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
     assert yaml.safe_load(text)["ports"] == wanted
+
+
+WRAPS = ("round of total: overflow: wrap instead of saturate",)
+SAID = {
+    "adder": WRAPS,
+    "multiplier": WRAPS,
+    "converter": ("bits 8 to 31 of a are not read", "sum of a: width: 8"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", UNITS)
+def test_a_faulty_one_is_dissected(tmp_path, kind):
+    """It wraps where the unit saturates: found through the operands that there are. A converter to s8 that
+    wraps reads the low 8 bits alone."""
+    file = dut(tmp_path, kind)
+    file.write_text(file.read_text().replace("latency: measure", "latency: 1"))
+    text = (tmp_path / "u.sv").read_text()
+    (tmp_path / "u.sv").write_text(text.replace("t > TOP ? TOP : t < ~TOP ? ~TOP : t", "t"))
+    loaded = load_dut(file)
+    job = Job(loaded, tmp_path / "build", default_set(loaded.instruction, 0, 1, loaded.level))
+    found = dissect(job, "fast", 120, lambda what, done, of: None)
+    assert found.found.explains and len(found.differs) == len(SAID[kind])
+    assert all(one.startswith(said) for one, said in zip(found.differs, SAID[kind], strict=True))
+    assert found.found.instruction.own_formats == loaded.instruction.own_formats
