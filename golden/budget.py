@@ -37,6 +37,11 @@ class Budget:
         """Its time is over now."""
         self.ended = True
 
+    @property
+    def spent(self) -> float:
+        """Seconds since its start."""
+        return self.clock() - self.start
+
     def left(self, part: float = ALL) -> float:
         """Seconds until this part of the time is over, 0 or more."""
         above = float("inf") if self.within is None else self.within.left()

@@ -128,7 +128,8 @@ def check(
         typer.Option(
             "--budget",
             min=0,
-            help="Seconds after which a failing check is over; what explains it has half of them at least.",
+            help="Seconds after which a failing check is over; what explains it has half of them at least. "
+            "As many for the netlist that synthesis makes of a unit that passes.",
         ),
     ] = 30.0,
     repair: Annotated[

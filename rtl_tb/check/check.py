@@ -27,7 +27,7 @@ from rtl_tb.check.accumulate import never_held, try_long_accumulation, turns
 from rtl_tb.check.beyond import beyond, several_drive
 from rtl_tb.check.capsule import write_capsule
 from rtl_tb.check.drawing import COVERED, draw
-from rtl_tb.check.explain import END, VERDICT, Listen, Progress, explain, said_of
+from rtl_tb.check.explain import END, SIMULATED, VERDICT, Listen, Progress, explain, said_of
 from rtl_tb.check.four_states import ask_four_states, of_its_reader
 from rtl_tb.check.options import (
     DEFAULT_TRAFFIC,
@@ -96,7 +96,14 @@ def check_dut(
     tell = listen or (lambda _check, _stage: None)
     state = run_vectors(dut, options, report)
     for stage in VERDICT_STAGES:
-        state = stage(state, report)
+        if stage is simulate_gates and state.passed and options.synthesis != "require":
+            tell(state, SIMULATED)  # gate-level simulation may take as long as `budget`
+        try:
+            state = stage(state, report)
+        except KeyboardInterrupt:
+            if stage is simulate_gates and state.passed:
+                tell(state.noted("it was not checked as synthesis reads it: the run was ended"), VERDICT)
+            raise
     # From here on the verdict stands, whatever becomes of what explains it.
     tell(state, VERDICT)
     more = Budget(max(budget.left(ALL), _IN_ANY_CASE * options.budget))
@@ -253,9 +260,11 @@ def simulate_gates(state: Check, report: Progress) -> Check:
     else:
         state = state.noted(*beyond(text), *several_drive(job, text))
         if policy != "off" and text is not None:
-            report("running the netlist that synthesis makes of it", 0, 0)
+            budget = Budget(state.options.budget)
             try:
-                gates = ask_synthesis(replace(job, vectors=state.vectors), state.verdict, text)
+                gates = ask_synthesis(
+                    replace(job, vectors=state.vectors), state.verdict, text, budget, report
+                )
             except (MmagoldError, OSError):
                 raise
             except Exception as error:  # of our own; the verdict stands, with a note

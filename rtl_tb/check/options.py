@@ -47,7 +47,8 @@ class Options:
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
         explain: whether a failure is minimised and diagnosed.
         budget: seconds after which a failing check ends, with the explanation that it has then. The
-            explanation has half of them in any case, however long the unit was built. Infinity: no limit.
+            explanation has half of them in any case, however long the unit was built. A unit that passes has
+            as many for gate-level simulation. Infinity: no limit.
         repair: seconds for the search for the change of the DUT's text that makes its results right, if no
             hypothesis explains them; None: the rest of `budget`; 0: no search.
         dissect: seconds for finding the unit that the DUT is, if no hypothesis explains it; 0: it is not

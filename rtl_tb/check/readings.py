@@ -16,6 +16,8 @@ from pathlib import Path
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.pragmas import PIECES, VENDOR, as_attribute, files_without_off, without_off
+from rtl_tb.dut.text import as_bytes, write
+from rtl_tb.dut.text import read as read_source
 from rtl_tb.engines.builds import design_options, files_read, kept_text, library_modules, verilog_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -144,7 +146,7 @@ def synthesised(dut: Dut, build: Path) -> Dut | None:
     texts = files_without_off(dut.sources if dut.vhdl is not None else verilog_of(dut))
     if not texts:
         return None
-    written = {path: kept_text(build, path.stem, text, path.suffix) for path, text in texts.items()}
+    written = {path: kept_text(build, path.stem, as_bytes(text), path.suffix) for path, text in texts.items()}
     sources = tuple(written.get(path, path) for path in dut.sources)
     if dut.vhdl is not None:
         return replace(dut, sources=sources)
@@ -182,14 +184,14 @@ def _marked(files: Iterable[Path], folder: Path, mark: Callable[[re.Match[str]],
     """Copies of all files of a design, in which `mark` turns pragmas in comments into text that the
     preprocessor keeps, and the file of each; nothing if no file has any. All are copied, so that each
     includes the copies of its neighbours."""
-    before = {path: path.read_text(encoding="utf-8", errors="surrogateescape") for path in files}
+    before = {path: read_source(path) for path in files}
     after = {path: PIECES.sub(mark, text) for path, text in before.items()}
     if before == after:
         return {}
     for path, text in after.items():
         target = _copy_of(path, folder)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8", errors="surrogateescape")
+        write(target, text)
     return {_copy_of(path, folder): path for path in after}
 
 

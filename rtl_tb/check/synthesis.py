@@ -12,10 +12,11 @@ that is wrong without them passes with a note.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from golden.budget import Budget
 from rtl_tb import engines
 from rtl_tb.check.gate_level import Netlist, declared, other_choices, synthesise, without_initials
 from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read, undeclared
@@ -23,7 +24,10 @@ from rtl_tb.check.starts import SHOWN, Unset
 from rtl_tb.engines.job import STARTS, Job
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import LONGEST_BUILD
 
+Progress = Callable[[str, int, int], None]
 POLICIES = ("try", "require", "off")
 """What happens if a unit passes and cannot be run as synthesis reads it: the report says so, or there is no
 verdict; or synthesis is not tried."""
@@ -107,9 +111,23 @@ class SynthesisResult:
     notes: list[str] = field(default_factory=list)
 
 
-def ask_synthesis(job: Job, verdict: Verdict, plain: Reading) -> SynthesisResult:
+def ask_synthesis(
+    job: Job, verdict: Verdict, plain: Reading, budget: Budget | None = None, report: Progress | None = None
+) -> SynthesisResult:
     """Runs the vectors of a job on the netlist of each text that synthesis may read, if it may differ from
-    the one that the simulator read, `plain`."""
+    the one that the simulator read, `plain`. What was not compiled when the budget ended is a note."""
+    budget = budget or Budget(float("inf"))
+    whole = int(budget.seconds) if budget.seconds < float("inf") else 0
+
+    def tick() -> None:
+        if report is not None:
+            report("checking the netlist that synthesis makes of it, in seconds", int(budget.spent), whole)
+
+    with simulators.longest_build(min(budget.left(), LONGEST_BUILD), tick=tick):
+        return _ask_synthesis(job, verdict, plain, budget)
+
+
+def _ask_synthesis(job: Job, verdict: Verdict, plain: Reading, budget: Budget) -> SynthesisResult:
     result, seen = SynthesisResult(job, verdict), list[Reading]()
     traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
     job = replace(job, traffic=traffic)
@@ -123,8 +141,9 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading) -> SynthesisResult
             differs = _difference(by, plain, text)
             _ask_netlist(result, job, text, differs)
         except RtlError as error:
-            _refused(result, job, text, differs, " ".join(str(error).split()))
-        if not result.verdict.passed:
+            more = "; --budget gives more" if budget.over() else ""
+            _refused(result, job, text, differs, " ".join(str(error).split()) + more)
+        if not result.verdict.passed or budget.over():
             return result
     return result
 

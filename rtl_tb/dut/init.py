@@ -42,6 +42,7 @@ from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
 from rtl_tb.dut.structure import Reset, Structure, structure_of
+from rtl_tb.dut.text import write
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
 
@@ -242,7 +243,7 @@ def _elaborated(design: Design, vhdl: bool) -> tuple[Module, list[str]]:
         with tempfile.TemporaryDirectory(prefix="mmagold_init_") as name:
             moved = {path: Path(name) / f"{at}_{path.name}" for at, path in enumerate(texts)}
             for path, text in texts.items():
-                moved[path].write_text(text, encoding="utf-8", errors="surrogateescape")
+                write(moved[path], text)
             sources = [moved.get(path, path) for path in design.sources]
             include = [*design.include, *dict.fromkeys(path.parent for path in moved)]
             try:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rtl_tb.dut.sources import VHDL
+from rtl_tb.dut.text import read
 
 VENDOR = r"(?:synopsys|synthesis|pragma|cadence|ambit|exemplar|rtl_synthesis|xilinx|altera)"
 _PRAGMA = re.compile(
@@ -51,15 +52,12 @@ def without_off(text: str, vhdl: bool = False) -> str:
 
 
 def files_without_off(files: Iterable[Path]) -> dict[Path, str]:
-    """The text `without_off` of each of these sources that has such pragmas."""
+    """The text `without_off` of each of these sources that has such pragmas, as rtl_tb/dut/text.py reads
+    it."""
     found = {}
     for path in files:
         vhdl = path.suffix.lower() in VHDL
-        before = (
-            path.read_text(encoding="latin-1")
-            if vhdl
-            else path.read_text(encoding="utf-8", errors="surrogateescape")
-        )
+        before = read(path)
         if (after := without_off(before, vhdl)) != before:
             found[path] = after
     return found

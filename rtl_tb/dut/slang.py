@@ -17,6 +17,7 @@ from typing import Any
 
 from rtl_tb.dut.headers import SHELL, missing_types, of_top, read_header, shell_text
 from rtl_tb.dut.ports import Design, Module, Port, count_entries, entry_of, literal, members_of
+from rtl_tb.dut.text import in_ascii, read
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators.simulators import first_error
 
@@ -61,8 +62,6 @@ def parsed(design: Design, sources: Iterable[str | Path] = ()) -> Any:
     Raises:
         ElaborationError: it cannot.
     """
-    slang = importlib.import_module("pyslang.driver").Driver()
-    slang.addStandardArgs()
     words = ["slang", "--single-unit", "--allow-toplevel-iface-ports", "--compat=all", "-Wnone", *LENIENT]
     words += ["--top", design.top] if design.top else []
     words += [f"-G{name}={literal(value)}" for name, value in of_top(design.parameters or {}).items()]
@@ -70,10 +69,23 @@ def parsed(design: Design, sources: Iterable[str | Path] = ()) -> Any:
     words += [word for path in design.include for word in ("-I", str(path))]
     words += [word for path in design.libraries for word in ("-y", str(path))]
     words += [str(path) for path in (*design.sources, *sources)]
-    ready = slang.parseCommandLine(shlex.join(words)) and slang.processOptions() and slang.parseAllSources()
-    if not ready:
-        raise ElaborationError(f"slang cannot read the sources of {design.top}")
-    return slang
+    given: dict[Path, str] = {}
+    while True:
+        slang = importlib.import_module("pyslang.driver").Driver()
+        slang.addStandardArgs()
+        # slang returns UTF-8 only. Once a file is known not to be ASCII, it is given as ASCII.
+        for path, text in given.items():
+            slang.sourceManager.assignText(str(path), text)
+        command = slang.parseCommandLine(shlex.join(words)) and slang.processOptions()
+        if not (command and slang.parseAllSources()):
+            raise ElaborationError(f"slang cannot read the sources of {design.top}")
+        manager = slang.sourceManager
+        files = {Path(str(manager.getFullPath(each))) for each in manager.getAllBuffers()} - given.keys()
+        texts = {path: read(path) for path in files if path.is_file()}
+        new = {path: in_ascii(text) for path, text in texts.items() if not text.isascii()}
+        if not new:
+            return slang
+        given |= new
 
 
 def elaborated(design: Design) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from golden.errors import FileFormatError, SpecError, nearest
 from golden.files.inputs import matches, read_text, shortened
+from rtl_tb.dut.text import read
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?:^|(?<=\s))#[^\n]*", re.DOTALL | re.MULTILINE)
 _WORD = re.compile(r'(?:[^\s"]+|"[^"]*")+')
@@ -220,6 +221,6 @@ def options(
 def _text(path: Path) -> str:
     """Without comments; nothing of a file that is not there, of which the simulator complains."""
     try:
-        return _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace"))
+        return _COMMENT.sub(" ", read(path))
     except OSError:
         return ""

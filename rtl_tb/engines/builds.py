@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from golden.files.output import made_folder, write_text
+from golden.files.output import made_folder, write_whole
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.sources import options
@@ -346,15 +346,15 @@ def _sweep(place: Path) -> None:
             shutil.rmtree(owner.parent, ignore_errors=True)
 
 
-def kept_text(folder: Path, name: str, text: str, suffix: str = ".sv") -> Path:
+def kept_text(folder: Path, name: str, text: str | bytes, suffix: str = ".sv") -> Path:
     """A file of this text in a folder of builds. The same text is the same file, so that its builds serve
     again; texts that no check has used within KEPT seconds are removed."""
     folder = folder.absolute() / TEXTS
-    content = text.encode("utf-8", "backslashreplace")
+    content = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     file = folder / f"{name}_{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     with made_folder(folder):
         if not file.is_file() or file.read_bytes() != content:
-            write_text(file, text)
+            write_whole(file, lambda stream: stream.write(content))
         used = file.with_suffix(".used")  # a new date of the file itself would look like a change
         used.touch()
         for other in folder.glob("*.used"):

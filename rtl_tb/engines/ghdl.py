@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.text import read
 from rtl_tb.dut.vhdl import Vhdl, analyse, first_complaint, without_copies
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import Recipe
@@ -70,7 +71,7 @@ def check_reach(dut: Dut, vhdl: Vhdl) -> None:
 
 def code_of(path: Path) -> str:
     """The text of a file without comments, and with empty strings."""
-    text = path.read_text(encoding="latin-1")
+    text = read(path)
     kept = {'"': '""'}
     return _TEXT.sub(lambda match: kept.get(match[0][0], " ") + "\n" * match[0].count("\n"), text)
 

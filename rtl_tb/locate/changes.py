@@ -20,12 +20,13 @@ from golden.budget import Budget
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import GET_PYSLANG, elaborated
+from rtl_tb.dut.text import read
 from rtl_tb.engines.builds import HDL
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.locate.kinds import Change, changes_of, missing_in
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.readings import Readings, readings_of
-from rtl_tb.locate.sources import Place, Sources, read
+from rtl_tb.locate.sources import Place, Sources
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _UNUSED = ("ModuleDeclaration", "FunctionDeclaration", "TaskDeclaration")

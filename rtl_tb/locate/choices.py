@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.text import read
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, MachineError, RtlError
@@ -17,7 +18,6 @@ from rtl_tb.locate.changes import Changes, Choice
 from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.selector import PACKAGE, with_selector
-from rtl_tb.locate.sources import read
 from rtl_tb.simulators import simulators
 
 _PLACE = re.compile(

@@ -38,6 +38,7 @@ from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.drivers import several_drivers
+from rtl_tb.dut.text import shown
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
@@ -710,11 +711,11 @@ class Search:
 
     def _edit(self, change: Change) -> Edit:
         file, line = change.place.file, self.changes.line(change)
-        text = self.changes.texts[file].split("\n")[line - 1].strip()
-        after = change.written.strip() if change.form else change.after
+        text = shown(self.changes.texts[file].split("\n")[line - 1].strip())
+        after = shown(change.written.strip() if change.form else change.after)
         if change.kind == "missing condition":  # the statement stays
             return Edit(file, line, text, "", after.removeprefix("begin ").split(f" {change.before}")[0])
-        return Edit(file, line, text, change.before, after)
+        return Edit(file, line, text, shown(change.before), after)
 
 
 @dataclass

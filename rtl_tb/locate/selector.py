@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.text import write
 from rtl_tb.locate.changes import Changes, Choice
 from rtl_tb.locate.kinds import ASSIGN, ELSE, LABEL, TERM, Change
-from rtl_tb.locate.sources import Place, write
+from rtl_tb.locate.sources import Place
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
 """The environment variables with one number each; 0 is no change."""

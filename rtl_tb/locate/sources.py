@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A stretch of a source: characters `start` to `end`, counted from 0."""
+    """A stretch of a source: bytes `start` to `end`, counted from 0."""
 
     file: Path
     start: int
@@ -28,7 +28,7 @@ class Sources:
 
     Attributes:
         manager: slang's.
-        texts: of each file that may be changed.
+        texts: of each file that may be changed, as rtl_tb/dut/text.py reads it.
         only: the file of every location, where one text alone was parsed.
     """
 
@@ -36,7 +36,6 @@ class Sources:
     texts: Mapping[Path, str]
     only: Path | None = None
     _files: dict[Any, Path] = field(default_factory=dict)
-    _continued: dict[Path, list[int]] = field(default_factory=dict)
     _ends: dict[Path, list[int]] = field(default_factory=dict)
 
     def place(self, node: Any, within: Place | None = None) -> Place | None:
@@ -50,7 +49,7 @@ class Sources:
         for first, last in self._written(start, end):
             if (file := self.file(first)) not in self.texts:
                 return None
-            place = Place(file, self._character(file, first.offset), self._character(file, last.offset))
+            place = Place(file, first.offset, last.offset)
             if within is None or place.lies_in(within):
                 return place
         return None
@@ -109,23 +108,3 @@ class Sources:
             text = self.texts[place.file]
             self._ends[place.file] = [at for at, letter in enumerate(text) if letter == "\n"]
         return bisect_left(self._ends[place.file], place.start) + 1
-
-    def _character(self, file: Path, byte: int) -> int:
-        """slang counts bytes of UTF-8."""
-        text = self.texts[file]
-        if text.isascii():
-            return byte
-        if file not in self._continued:
-            code = text.encode("utf-8", "surrogateescape")
-            self._continued[file] = [at for at, one in enumerate(code) if one & 0xC0 == 0x80]
-        return byte - bisect_left(self._continued[file], byte)
-
-
-def read(path: Path) -> str:
-    """The text of a source, with every byte and line ending unchanged; `write` writes it back."""
-    return path.read_bytes().decode("utf-8", "surrogateescape")
-
-
-def write(path: Path, text: str) -> None:
-    """Writes the result of `read`."""
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from golden.errors import MmagoldError
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.text import write
 from rtl_tb.engines import builds, fast, selfcheck
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -24,7 +25,6 @@ from rtl_tb.locate.budget import MEMORY, Budget
 from rtl_tb.locate.changes import Changes
 from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.policy import SearchPolicy
-from rtl_tb.locate.sources import write
 from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 

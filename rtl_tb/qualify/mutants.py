@@ -22,6 +22,7 @@ from golden import yamlfile
 from golden.errors import SpecError, UnknownNameError, nearest
 from golden.yamlfile import Section
 from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.text import read, write
 from rtl_tb.engines.job import Traffic
 
 GROUPS = ("arithmetic", "protocol")
@@ -70,7 +71,7 @@ class Mutant:
         texts = self.patched(dut)
         for name, text in texts.items():
             target = folder / name
-            target.write_text(text, encoding="utf-8")
+            write(target, text)
         sources = tuple(folder / source.name for source in dut.sources)
         return replace(dut, name=self.name, sources=sources, parameters=dut.parameters | self.parameters)
 
@@ -81,7 +82,7 @@ class Mutant:
             SpecError: a patch names a file that the unit has not,
                 or `find` does not occur exactly once in it.
         """
-        texts = {source.name: source.read_text(encoding="utf-8") for source in dut.sources}
+        texts = {source.name: read(source) for source in dut.sources}
         for patch in self.patches:
             if patch.file not in texts:
                 raise SpecError(

@@ -22,6 +22,7 @@ from typing import Any
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.slang import GET_PYSLANG
+from rtl_tb.dut.text import in_ascii, read
 from rtl_tb.engines.job import Traffic
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.locate import kinds
@@ -64,7 +65,7 @@ def find_changes(name: str, text: str) -> list[Change]:
     """
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"pyslang reads the sources that are changed; install it: {GET_PYSLANG}")
-    tree = importlib.import_module("pyslang.syntax").SyntaxTree.fromText(text, name)
+    tree = importlib.import_module("pyslang.syntax").SyntaxTree.fromText(in_ascii(text), name)
     file, lines = Path(name), text.split("\n")
     sources = Sources(tree.sourceManager, {file: text}, only=file)
     found: dict[Change, None] = {}
@@ -89,7 +90,7 @@ def _is_inside(node: Any) -> bool:
 
 def changes_of(dut: Dut, wanted: Sequence[str] = KINDS) -> list[Change]:
     """Every change, of some kinds, of a unit's sources."""
-    every = (find_changes(path.name, path.read_text(encoding="utf-8")) for path in dut.sources)
+    every = (find_changes(path.name, read(path)) for path in dut.sources)
     return [change for found in every for change in found if change.kind in wanted]
 
 
@@ -103,7 +104,7 @@ def draw(changes: Sequence[Change], rng: random.Random) -> Change:
 def planted(unit: Path, dut: Dut, change: Change, name: str) -> Mutant:
     """The mutant with a change; the text that is replaced is unique because whole lines around it belong
     to it."""
-    text = next(one for one in dut.sources if one.name == change.file).read_text(encoding="utf-8")
+    text = read(next(one for one in dut.sources if one.name == change.file))
     old, new = text.split("\n"), change.applied(text).split("\n")
     first, last = change.line, change.line + 1
     while text.count("\n".join(old[first:last])) > 1:

@@ -438,7 +438,15 @@ def _wait(
         if tick:
             tick()
         if deadline is not None and time.monotonic() > deadline:
-            raise RtlError(f"{name} did not finish in time ({deadline - start:.0f} s) and was stopped")
+            raise TimeIsUp(name, deadline - start)
+
+
+class TimeIsUp(RtlError):
+    """A tool was stopped after its time of `seconds`."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        super().__init__(f"{name} did not finish in time ({seconds:.0f} s) and was stopped")
+        self.seconds = seconds
 
 
 class ToolFailed(RtlError):
@@ -492,6 +500,11 @@ def build_limit() -> float:
     return LONGEST_BUILD if end is None else float(max(end - time.monotonic(), 0.1))
 
 
+def build_tick() -> Callable[[], None] | None:
+    """What a compilation of this thread calls while it runs: the `tick` of `longest_build`."""
+    return getattr(_limits, "tick", None)
+
+
 def elaborate(
     simulator: Simulator,
     arguments: Sequence[str | Path],
@@ -514,7 +527,7 @@ def elaborate(
         MachineError: it broke off before it could say.
     """
     log = folder / f"{simulator.name}.log"
-    timeout, tick = timeout or build_limit(), getattr(_limits, "tick", None)
+    timeout, tick = timeout or build_limit(), build_tick()
     words = [*simulator.start, *(VERILATOR_GOES_ON if simulator.name == "verilator" else ()), *arguments]
     try:
         return run(words, folder=folder, env=simulator.env, log=log, timeout=timeout, tick=tick)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import ToolFailed, first_error, no_build
+from rtl_tb.simulators.simulators import TimeIsUp, ToolFailed, first_error, no_build
 
 _PYOSYS = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1])"
 _READER = "read_slang"
@@ -44,17 +44,24 @@ class Translator:
     command: tuple[str, ...]
 
     def run(self, arguments: Sequence[str | Path], folder: Path, what: str, limit: float = _LIMIT) -> str:
-        """Runs it in `folder` for at most `limit` seconds and returns what it printed, which stays there in
-        translator.log.
+        """Runs it in `folder` for at most `limit` seconds, or what `longest_build` says if that is less, and
+        returns what it printed, which stays there in translator.log.
 
         Raises:
-            ElaborationError: it refused; the message is its own first error.
+            ElaborationError: it refused; the message is its own first error. TimeIsUp: the time is over.
         """
         try:
             log = folder / "translator.log"
             return simulators.run(
-                [*self.command, *arguments], folder=folder, env=_env(), log=log, timeout=limit
+                [*self.command, *arguments],
+                folder=folder,
+                env=_env(),
+                log=log,
+                timeout=min(limit, simulators.build_limit()),
+                tick=simulators.build_tick(),
             )
+        except TimeIsUp as error:
+            raise TimeIsUp(self.name, error.seconds) from None
         except ToolFailed as error:
             raise no_build(error, self.name, what, first_error(error.text)) from error
 

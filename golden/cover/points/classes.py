@@ -101,16 +101,17 @@ def classify(fmt: Format, numbers: Numbers, codes: Array, dropped: int = 0) -> A
 
 
 def _classify_integer(fmt: Format, numbers: Numbers) -> Array:
-    magnitude = numbers.significand_low.astype(np.int64)
-    value = np.where(numbers.sign == 1, -magnitude, magnitude)
-    classes = np.where(value > 0, 2, 3)
+    # sign and magnitude: the value of 64 bits may not fit int64
+    magnitude, minus = numbers.significand_low, numbers.sign == 1
+    classes = np.where(minus, 3, 2)
     if fmt.signed:
-        classes = np.where(value == -1, 4, classes)
-    classes = np.where(value == 1, 1, classes)
-    classes = np.where(value == fmt.largest, 5, np.where(value == 0, 0, classes))
+        classes = np.where(minus & (magnitude == 1), 4, classes)
+    classes = np.where(~minus & (magnitude == 1), 1, classes)
+    classes = np.where(~minus & (magnitude == fmt.largest), 5, np.where(magnitude == 0, 0, classes))
     if fmt.bits == 1:
-        classes = np.where(value == 1, 1, classes)
-    return np.where(value == -(1 << (fmt.integer_bits - 1)), 6, classes) if fmt.signed else classes
+        classes = np.where(~minus & (magnitude == 1), 1, classes)
+    least = minus & (magnitude == 1 << max(fmt.integer_bits - 1, 0))
+    return np.where(least, 6, classes) if fmt.signed else classes
 
 
 def coarse_of(fmt: Format, numbers: Numbers) -> Array:

@@ -351,9 +351,15 @@ def _range_index(fmt: Format, rounded: Numbers) -> Array:
     """In range, largest, least, above, below, one above, one below: whole numbers against the range of an
     integer format."""
     size = rounded.length + rounded.lsb
-    fits = rounded.ran & (size <= 62)
-    magnitude = np.where(fits, rounded.significand_low.astype(np.int64) << np.where(fits, rounded.lsb, 0), 0)
-    magnitude = np.where(rounded.ran & ~fits, np.int64(1) << 62, magnitude)
+    # two bits more than the format's keep every number apart from those within a unit of the range
+    most = max(62, fmt.integer_bits + 2)
+    word = np.int64 if most < 63 else object
+    fits = rounded.ran & (size <= most)
+    significand = rounded.significand_low.astype(word)
+    if word is object:
+        significand = significand | rounded.significand_high.astype(object) << 64
+    magnitude = np.where(fits, significand << np.where(fits, rounded.lsb, 0).astype(word), 0)
+    magnitude = np.where(rounded.ran & ~fits, np.array(1, word) << most, magnitude)
     value = np.where(rounded.sign == 1, -magnitude, magnitude)
     low = least_integer(fmt)
     top = fmt.largest

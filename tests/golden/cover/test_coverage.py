@@ -113,6 +113,42 @@ def test_classes_signs_counts_and_cancellation() -> None:
     assert hits(HMMA, [np.inf], [1.0], -np.inf)["the only cause"] == {"infinite product against infinite c"}
 
 
+@pytest.mark.parametrize(
+    ("result", "classes", "range_"),
+    [("u64", {"positive"}, {"in range"}), ("s64", {"positive", "negative"}, {"in range", "above"})],
+)
+def test_numbers_of_64_bits_fall_into_their_bins(
+    tmp_path: Path, result: str, classes: set[str], range_: set[str]
+) -> None:
+    """4 and (2^32 - 1)^2, which is above 2^63."""
+    (tmp_path / "unit.yaml").write_text(
+        f"""unit: product
+shape: {{k: 1}}
+define_formats:
+  u32: {{kind: integer, storage: 32, bits: 32, signed: false}}
+  s64: {{kind: integer, storage: 64, bits: 64}}
+  u64: {{kind: integer, storage: 64, bits: 64, signed: false}}
+formats: {{a: u32, b: u32, d: {result}}}
+steps:
+  - multiply: {{to: products}}
+  - round: {{of: products, rounding: toward_zero, overflow: wrap, zero: positive}}
+""",
+        encoding="utf-8",
+    )
+    ins = golden.load_instruction(tmp_path / "unit.yaml").plain
+    coverage = Coverage(ins)
+    codes = np.array([[2], [0xFFFF_FFFF]], np.uint32)
+    coverage.sample({"a": codes, "b": codes}, ins.dot(a=codes, b=codes))
+    hit = {
+        point.name: {
+            label for label, count in zip(point.bins, coverage.hits[point.name], strict=True) if count
+        }
+        for point in coverage.points
+    }
+    assert hit["class of d"] == classes
+    assert hit["steps: round products: range"] == range_
+
+
 def test_no_vector_hits_a_bin_that_is_said_to_be_unreachable() -> None:
     for ins in distinct_instructions():
         coverage = Coverage(ins)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,54 @@ def test_without_faults_it_is_the_core(name: str) -> None:
     assert datapath.runs(ins)
     operands = default_set(ins, 1500, seed=7).operands
     np.testing.assert_array_equal(datapath.results(ins, (), operands), ins.dot(**operands))
+
+
+@pytest.mark.parametrize("overflow", ["wrap", "saturate"])
+@pytest.mark.parametrize("result", ["s64", "u64", "s63"])
+def test_results_as_wide_as_a_machine_word(tmp_path: Path, result: str, overflow: str) -> None:
+    """An integer of 64 bits leaves a machine integer no room; against Python's integers."""
+    ins = wide_product(tmp_path, result, overflow)
+    a, b = (np.array(one, np.uint32) for one in zip(*product(WORDS, WORDS), strict=True))
+    bits, signed = int(result[1:]), result[0] == "s"
+    right = []
+    for one, other in zip(a.tolist(), b.tolist(), strict=True):
+        value = one * (other - (other >> 31 << 32))
+        if overflow == "saturate":
+            low = -(1 << bits - 1) if signed else 0
+            value = min(max(value, low), low + (1 << bits) - 1)
+        right.append(value & ((1 << bits) - 1))
+    found = datapath.results(ins, (), {"a": a[:, None], "b": b[:, None]})
+    assert found.tolist() == right
+
+
+def test_a_fault_of_a_unit_of_64_bits_has_a_name(tmp_path: Path) -> None:
+    ins = wide_product(tmp_path, "s64", "wrap")
+    operands = default_set(ins, 400, seed=3).operands
+    wrong = ins.dot(**operands) & np.uint64(0xFFFF_FFFF)
+    assert diagnose(ins, operands, wrong).failing
+
+
+WORDS = (0, 1, 2, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001, 0xFFFF_FFFE, 0xFFFF_FFFF)
+
+
+def wide_product(folder: Path, result: str, overflow: str) -> Instruction:
+    """u32 times s32 in a format of up to 64 bits."""
+    (folder / "unit.yaml").write_text(
+        f"""unit: product
+shape: {{k: 1}}
+define_formats:
+  u32: {{kind: integer, storage: 32, bits: 32, signed: false}}
+  s63: {{kind: integer, storage: 64, bits: 63}}
+  s64: {{kind: integer, storage: 64, bits: 64}}
+  u64: {{kind: integer, storage: 64, bits: 64, signed: false}}
+formats: {{a: u32, b: s32, d: {result}}}
+steps:
+  - multiply: {{to: products}}
+  - round: {{of: products, rounding: toward_zero, overflow: {overflow}, zero: positive}}
+""",
+        encoding="utf-8",
+    )
+    return golden.load_instruction(folder / "unit.yaml").plain
 
 
 def _hands_nans_on(ins: Instruction) -> bool:

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from changed_unit import DUT, OWN, PASSING, changed
+from rich.console import Console
 
 from golden.vectors.vectorset import VectorSet
-from rtl_tb.check.check import check
+from rtl_tb.check import report
+from rtl_tb.check.check import check, check_dut
 from rtl_tb.check.gate_level import declared, other_choices, synthesise, without_initials
 from rtl_tb.check.options import Options
 from rtl_tb.check.readings import as_run
+from rtl_tb.check.record import Check
+from rtl_tb.check.report import Story
 from rtl_tb.check.synthesis import SynthesisResult, ask_synthesis
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.translated import AS_TEXT
@@ -376,3 +381,78 @@ def test_a_unit_that_needs_a_delay_fails(tmp_path: Path, simulator: str) -> None
     (read,) = result.synthesis
     assert "delays left out" in read.sentence
     assert read.failed > 100
+
+
+SLOW_YOSYS = """#!/bin/sh
+case "$*" in
+*help*) echo "Read SystemVerilog sources" ;;
+-V) echo "Yosys 0.99" ;;
+*) exec sleep 600 ;;
+esac
+"""
+
+
+def slow_yosys(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes synthesis take ten minutes."""
+    (folder / "yosys").write_text(SLOW_YOSYS, encoding="utf-8")
+    (folder / "yosys").chmod(0o755)
+    monkeypatch.setenv("MMAGOLD_YOSYS", str(folder / "yosys"))
+
+
+def test_a_pass_does_not_wait_for_synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict of simulation comes first; what was not synthesised within the budget is a note."""
+    slow_yosys(tmp_path, monkeypatch)
+    told: list[tuple[str, str]] = []
+    story = Story(Console(record=True, width=200))
+
+    def listen(found: Check, stage: str) -> None:
+        told.append((stage, story.console.export_text(clear=False)))
+        story.tell(found.as_dict(), stage)
+
+    dut = load_dut(replaced(tmp_path, "f = x;"))
+    options = Options(count=100, budget=1.0, four_states=False, failures=None, build=tmp_path / "build")
+    start = time.monotonic()
+    found = check_dut(dut, options, listen=listen)
+    assert found.passed
+    assert [stage for stage, _ in told] == ["simulated", "verdict", "end"]
+    assert told[1][1].startswith("PASS: mac4")
+    (note,) = (one for one in found.as_dict()["notes"] if "did not finish" in one)
+    assert "Yosys 0.99 did not finish in time (1 s)" in note and "--budget" in note
+    assert note in story.console.export_text().replace("\n", "")
+    assert time.monotonic() - start < 300
+
+
+def test_a_run_that_is_ended_says_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow_yosys(tmp_path, monkeypatch)
+    told: list[Check] = []
+
+    def ended(what: str, _done: int, _total: int) -> None:
+        if what.startswith("checking the netlist"):
+            raise KeyboardInterrupt
+
+    dut = load_dut(replaced(tmp_path, "f = x;"))
+    options = Options(count=100, four_states=False, failures=None, build=tmp_path / "build")
+    with pytest.raises(KeyboardInterrupt):
+        check_dut(dut, options, ended, lambda found, _stage: told.append(found))
+    assert told[-1].passed
+    assert "the run was ended" in told[-1].as_dict()["notes"][-1]
+
+
+def test_a_netlist_that_is_wrong_takes_a_pass_back(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The story says so between the two verdicts."""
+    passed = {"passed": True, "dut": "u", "instruction": "i", "vectors": 8, "level": "dot"}
+    passed |= dict.fromkeys(("wrong", "unknown", "missing"), 0) | {"protocol": [], "hints": [], "notes": []}
+    passed |= {"unset": None, "four_states": None, "synthesis": [], "coverage": None}
+    for line in ("run_line", "traffic_line"):
+        monkeypatch.setattr(report, line, lambda _report: "")
+    story = Story(Console(width=200))
+    story.tell(passed, "simulated")
+    story.tell(passed | {"passed": False, "wrong": 3}, "verdict")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines if ":" in line] == [
+        "PASS",
+        "The netlist that synthesis makes of it gives other results",
+        "FAIL",
+    ]

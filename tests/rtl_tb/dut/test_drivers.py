@@ -54,6 +54,15 @@ def test_which_nets_have_several(tmp_path: Path, text: str, names: set[str]) -> 
     assert {kind for *_, kind in found} <= {"variable" if "reg n" in text else "net"}
 
 
+def test_sources_of_any_encoding(tmp_path: Path) -> None:
+    """A comment in Latin-1, also in a file that is included."""
+    (tmp_path / "leaf.svh").write_bytes(f"// \xb5\n{LEAF}".encode("latin-1"))
+    text = '`include "leaf.svh"\n// \xe9\nmodule top(input [7:0] a);wire n; leaf x (n), y (n); endmodule\n'
+    (tmp_path / "top.sv").write_bytes(text.encode("latin-1"))
+    found = several_drivers(Design((tmp_path / "top.sv",), "top"))
+    assert found == {("top.sv:3", "n", "net")}
+
+
 def test_the_report_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of nets Icarus, which has X where they differ, needs no such sentence."""
     net = PASSING.replace("endmodule", "wire n; assign n = x_i[0];\nassign n = w_i[0]; endmodule")

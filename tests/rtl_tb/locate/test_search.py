@@ -213,13 +213,13 @@ def test_every_byte_of_a_source_counts(tmp_path: Path) -> None:
 
     dut = planted(tmp_path)
     plain = texts(find_changes(dut))
-    text = (tmp_path / "dot4.sv").read_text().replace("// a comment", "// \xe9 comment")
+    text = (tmp_path / "dot4.sv").read_text().replace("// a comment", "// \xb5\xe9 comment")
     (tmp_path / "dot4.sv").write_bytes(text.replace("\n", "\r\n").encode("latin-1"))
     dut = load_dut(dut.file)
     found = find_changes(dut)
     assert texts(found) == plain
     instrumented = with_selector(dut, found, found.choices, tmp_path / "choices")
-    assert b"\xe9" in instrumented.sources[1].read_bytes()
+    assert b"\xb5\xe9" in instrumented.sources[1].read_bytes()
 
 
 @pytest.mark.long

@@ -49,7 +49,12 @@ def shr(value: Array, count: Array) -> Array:
 
 def modulo(value: Array, bits: int) -> Array:
     """The content of an unsigned word of `bits` bits."""
-    return (value if bits < _SHORT else value.astype(object)) % (1 << bits)
+    return roomy(value, bits) % (1 << bits)
+
+
+def roomy(value: Array, bits: int) -> Array:
+    """The values in an array that also holds every integer of `bits` bits."""
+    return value if bits < _SHORT else value.astype(object)
 
 
 def low_bits(value: Array, count: Array) -> Array:

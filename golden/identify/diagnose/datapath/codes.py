@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.identify.diagnose.datapath.arrays import Array, low_bits, shifted, shl, shr
+from golden.identify.diagnose.datapath.arrays import Array, low_bits, modulo, roomy, shifted, shl, shr
 from golden.identify.diagnose.datapath.signals import Numbers, RoundingSignals
 from golden.number.formats import Format, Kind
 from golden.number.rounding import ROUNDINGS
@@ -74,7 +74,8 @@ def special_code(fmt: Format, kind: Array, sign: Array, nan: int | None) -> Arra
     minus = np.asarray(sign).astype(object if fmt.storage > 32 else np.int64)
     word = fmt.largest if nan is None else nan
     if not fmt.is_float:
-        nearest = np.where(minus, fmt.least, fmt.largest)
+        limits = np.array([fmt.largest, fmt.least], object if fmt.storage > 32 else np.int64)
+        nearest = limits[np.asarray(sign).astype(np.intp)]
         return np.where(np.asarray(kind) == Kind.NAN, word, nearest)
     signed = minus << fmt.sign_shift if fmt.signed else minus * 0
     infinite = fmt.infinity | signed if fmt.infinity is not None else word | (signed if nan is None else 0)
@@ -204,8 +205,8 @@ def _integer_codes(signals: RoundingSignals) -> Array:
     value = np.where(signals.sign, -value, value)
     if signals.overflow == "saturate":
         low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
-        value = np.minimum(np.maximum(value, low), fmt.largest)
-    return value & ((1 << fmt.integer_bits) - 1)
+        value = np.minimum(np.maximum(roomy(value, fmt.integer_bits), low), fmt.largest)
+    return modulo(value, fmt.integer_bits)
 
 
 def converted(fmt: Format, numbers: Numbers) -> Numbers:
@@ -237,4 +238,4 @@ def with_random(signals: RoundingSignals, bits: int, random: int) -> tuple[Array
 
 def as_codes(fmt: Format, words: Array) -> Array:
     """Words in the dtype of a format's codes; a fault may have made one that is too long."""
-    return (words & ((1 << fmt.storage) - 1)).astype(fmt.dtype)
+    return modulo(words, fmt.storage).astype(fmt.dtype)
