@@ -1,6 +1,6 @@
 """The command `mmagold`, and `python -m mmagold`: golden.cli.app behind a guard for installations that are
-not whole. `mmagold.torch` is the door to PyTorch (golden/tensors), and every public name of `golden` is one
-of `mmagold`, too.
+not whole. `mmagold.torch` is the door to PyTorch, `mmagold.triton` that to Triton (golden/tensors), and every
+public name of `golden` is one of `mmagold`, too.
 
 Python itself ends with status 1 where an import fails, and status 1 means "not equal" here. This module
 stands outside of the other packages, because importing any of them imports NumPy, and needs nothing but the

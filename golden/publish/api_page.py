@@ -35,7 +35,7 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "products",
         "Matrix products",
-        "Whole products as kernels compute them, and models of PyTorch.",
+        "Whole products as kernels compute them, models of PyTorch, and kernels in Triton.",
         (
             "golden.gemm",
             "golden.plan",
@@ -48,6 +48,7 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "golden.Plan",
             "mmagold.torch.emulate",
             "mmagold.torch.emulated_matmul",
+            "mmagold.triton.emulate",
         ),
     ),
     (

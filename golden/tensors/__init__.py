@@ -1,5 +1,6 @@
 """What does a network answer under another unit's arithmetic? PyTorch's tensors and models through plans of
-whole products.
+whole products, and Triton's kernels in its interpreter.
 
-`mmagold.torch` is the way in. The modules of this folder import PyTorch, and nothing else in golden does.
+`mmagold.torch` and `mmagold.triton` are the ways in. The modules of this folder import PyTorch, and
+`interpreter` and `operations` Triton; nothing else in golden does.
 """
