@@ -1216,11 +1216,13 @@ def _sum_with_c(one: Candidate, name: str) -> tuple[Align, Sum] | None:
 
 def _own(step: Align, of: tuple[str, ...]) -> Align:
     widths = tuple(item for item in step.fraction_bits if item[0] in of)
-    return replace(step, of=of, fraction_bits=widths, window=(), spared=(), floor=None)
+    modes = keys.one_or_each(tuple(item for item in keys.modes_of(step.rounding, step.of) if item[0] in of))
+    return replace(step, of=of, fraction_bits=widths, rounding=modes, window=(), spared=(), floor=None)
 
 
 def _renamed(step: Align, name: str) -> Align:
-    return replace(step, of=(name,), fraction_bits=((name, step.fraction_bits[0][1]),))
+    (_, mode), *_ = keys.modes_of(step.rounding, step.of)
+    return replace(step, of=(name,), fraction_bits=((name, step.fraction_bits[0][1]),), rounding=mode)
 
 
 def _exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:

@@ -123,6 +123,23 @@ def test_every_change_is_a_unit_that_the_loader_takes() -> None:
     assert texts > 20
 
 
+def test_a_rounding_for_each_register_follows_the_registers_of_its_step() -> None:
+    one = as_candidate(
+        unit(PLAIN.replace("24, rounding: toward_zero", "24, rounding: {products: down, c: up}"))
+    )
+    tried = 0
+    for move in (*moves(one, Hints()), *joint(one), *rare(one)):
+        new = move.apply(one)
+        for operation in () if new is None else new.operations:
+            for step in operation.steps_of(Align):
+                if isinstance(step.rounding, tuple):
+                    assert tuple(name for name, _ in step.rounding) == step.of, move.text
+                    tried += 1
+    assert tried > 100
+    alone = structure.with_registers(one.operations[0].steps_of(Align)[0], ("c",))
+    assert isinstance(alone, Align) and alone.rounding == "up"
+
+
 def test_what_the_loader_refuses_is_no_candidate() -> None:
     """Groups of two registers together: a unit of them could be found, and not be written."""
     start = as_candidate(unit(PLAIN))
