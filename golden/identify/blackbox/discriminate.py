@@ -24,6 +24,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.canonical import canonical_form
 from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.neighbourhood import Hints, Move, moves, resets
+from golden.identify.blackbox.policy import RIVALS
 from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
@@ -36,15 +37,11 @@ from golden.proof.sweep import PROVED
 from golden.yamlfile import MISSING
 
 Rng = Callable[..., np.random.Generator]
-# The numbers below were chosen, unless a measurement is named; the search with them was measured as a whole
-# (see dissecting.py).
 _FLOORS = ("floor", "min_exponent")
 _MAXIMUM = ": maximum"
 TIES = "beside_tie"
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
 """Kinds that distinguish least exponents, which few operands reach, and how many of each."""
-_OF_SCALED = 128
-"""Operands at the floor of either program for units with scales, which reach it in few places."""
 _TINY = ": tiny"
 _AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
 """The same for numbers that are tiny before rounding, but not after it: in one dissection none of 148,695
@@ -67,25 +64,7 @@ _AIMED = dict.fromkeys(
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
 """Kinds that are also drawn with two products alone."""
 _ALIGN = "align of "
-_MANY, _SOME = 12, 4
-"""Multiples of the usual count: for these kinds; for operands near overflow and between links."""
 _LINKS = "between_links"
-_OWN = 8
-"""Values of one key for which operands are aimed; least exponents have no limit."""
-_TAKEN, _ENOUGH = 8, 4
-"""Queries for one rival; and queries for other rivals that already distinguish it and make more
-unnecessary."""
-_PARTS = (16, 4, 1)
-"""Shares (1/n) of the operands on which a rival is run, one after the other, until some distinguish it."""
-_MORE_BITS = (6, 8)
-"""Bits by which alignments are widened to obtain a rival for every kind of operands."""
-_OF_ORDERS = 4
-"""A rival order gets one in 4 of the operands that are drawn for the candidate."""
-_PLAINER_SECONDS, _MOST_PLAINER = 2.0, 4
-"""Seconds to fit a candidate without one of its keys, and how many such programs are compared."""
-_MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
-"""Starts, varied by shape, from which other orders are taken; other orders that are tried; seconds to fit
-each; and a start is too far off if it is wrong on more than one question in 50."""
 
 
 ORDER = "order of the sum"
@@ -142,8 +121,8 @@ def other_starts(
     explained the earlier questions may express them differently and be far from what explains the new
     ones."""
     seen, found = set[str](), list[fitting.Fit]()
-    for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
-        if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
+    for one in (fit.candidate for fit in fitting.various(ranked, RIVALS.listed)):
+        if time.monotonic() > deadline or len(seen) > RIVALS.orders:
             break
         if one.order not in seen:
             seen.add(one.order)
@@ -170,9 +149,9 @@ def other_orders(
 ) -> Iterator[Candidate]:
     """Skeletons of other orders that explain the whole bank, too, after a fit."""
     for start in other_starts(candidate, ranked, bank, deadline):
-        if time.monotonic() > deadline or start.wrong > len(bank) // _FAR:
+        if time.monotonic() > deadline or start.wrong > len(bank) // RIVALS.far:
             break
-        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
+        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + RIVALS.order_seconds))
         if not found.wrong:
             yield found.candidate
 
@@ -192,9 +171,9 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
             if start.wrong or words(new) < most:  # else it is a neighbour like all others
                 starts.append(start)
     for start in sorted(starts, key=_wrong):
-        if time.monotonic() > deadline or len(found) >= _MOST_PLAINER:
+        if time.monotonic() > deadline or len(found) >= RIVALS.plainer:
             break
-        until = min(deadline, time.monotonic() + _PLAINER_SECONDS)
+        until = min(deadline, time.monotonic() + RIVALS.plainer_seconds)
         for now in _instead(start, bank, until):
             if not now.wrong and words(now.candidate) <= most and now.candidate.key != fit.candidate.key:
                 found.setdefault(now.candidate.key, now)
@@ -205,7 +184,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
     """Fits that explain the bank from a start: one for each key that does so alone; if none does, the result
     of a longer fit."""
     seen: set[str] = set()
-    if start.wrong <= len(bank) // _FAR:
+    if start.wrong <= len(bank) // RIVALS.far:
         for key, one in fitting.explaining(bank, start, until):
             if key not in seen:
                 seen.add(key)
@@ -283,7 +262,7 @@ def questions(
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
-        if aimed[key] > _OWN and not key.endswith(_FLOORS):
+        if aimed[key] > RIVALS.own and not key.endswith(_FLOORS):
             continue
         own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
         own = _joined(
@@ -293,7 +272,7 @@ def questions(
                 *_at_scaled_floors(key, target, candidate, rng),
             ]
         )
-        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
+        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[: RIVALS.taken]
         found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
     # Every operand in the result has two different answers, of the candidate and of a rival.
     found += [pool.taken for pool in pools if pool.chosen.any()]
@@ -303,18 +282,20 @@ def questions(
 def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
     """Operands of every kind, with many terms, and with few terms, where nothing else contributes."""
     others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
-    counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
+    counts = {key: max(each // share, 1) for key, share in ((ORDER, RIVALS.of_orders), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
-        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: _SOME * count}, partial(rng, place))
+        _aimed_at(
+            target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: RIVALS.some * count}, partial(rng, place)
+        )
         for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
     takes = candidate.takes
-    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, RIVALS.many * each), partial(rng, len(drawn)))
     few = among_zeros(takes, few, rng(len(drawn), 1))
-    over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
+    over = _aimed_at(candidate, {"near_overflow": RIVALS.some * each}, partial(rng, len(drawn), 2))
     few = _joined([few, near_overflow(takes, over, rng(len(drawn), 3))])
-    none = vanishing(candidate.instruction, _SOME * each, rng(len(drawn), 4))
+    none = vanishing(candidate.instruction, RIVALS.some * each, rng(len(drawn), 4))
     few = few if none is None else _joined([few, none])
     pools = (_joined(drawn), few)
     return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
@@ -325,13 +306,13 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
     each. A unit that keeps more bits for some operands only shows it on one kind; it is no rival, because it
     does not keep them for others. None if there are no alignments."""
     found: list[Operands] = []
-    for place, more in enumerate(_MORE_BITS):
+    for place, more in enumerate(RIVALS.wider):
         wider = fitting.widened(candidate, more)
         if wider is None or wider.key == candidate.key:
             continue
         for index, kind in enumerate(stimuli.KINDS):
             drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
-            differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
+            differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[: RIVALS.taken]
             found += [{name: codes[differing] for name, codes in drawn.items()}] if len(differing) else []
     return _joined(found) if found else None
 
@@ -375,7 +356,7 @@ class _Pool:
         count = len(operands["a"])
         mixed = rng.permutation(count)
         self.operands = {name: codes[mixed] for name, codes in operands.items()}
-        ends = sorted({count // share for share in _PARTS})
+        ends = sorted({count // share for share in RIVALS.parts})
         self.parts = [slice(start, end) for start, end in pairwise((0, *ends))]
         self.trials = [
             Trials(candidate.takes, {name: codes[part] for name, codes in self.operands.items()})
@@ -392,9 +373,9 @@ class _Pool:
             some = np.flatnonzero(trials.answers(rival.program) != answers)
             chosen = self.chosen[part]
             differing, known = differing + len(some), known + int(chosen[some].sum())
-            if known < _ENOUGH:
-                chosen[rng.permutation(some)[:_TAKEN]] = True
-            if differing >= _TAKEN:
+            if known < RIVALS.enough:
+                chosen[rng.permutation(some)[: RIVALS.taken]] = True
+            if differing >= RIVALS.taken:
                 break
         return bool(differing)
 
@@ -422,7 +403,7 @@ def _at_scaled_floors(key: str, target: Candidate, candidate: Candidate, rng: Rn
     """Queries between the floors of two units with scales, aimed at either floor."""
     for place, one in enumerate((target, candidate) if key.endswith(_FLOORS) else ()):
         if one.instruction.scale_block is not None:
-            yield stimuli.generate(one.instruction, "floor_edge", _OF_SCALED, rng(2000, place))
+            yield stimuli.generate(one.instruction, "floor_edge", RIVALS.scaled, rng(2000, place))
 
 
 def _leasts_as_floors(one: Candidate) -> Candidate | None:
@@ -450,8 +431,6 @@ def _aims(key: str) -> dict[str, int]:
     return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
 
 
-_BOTH_ENDS = 2
-"""Undistinguished values of a number, the least and the greatest, after which values between are skipped."""
 _WORDS = ("nan", "nans")
 
 
@@ -514,7 +493,7 @@ class Between:
 
     def is_between(self, place: int) -> bool:
         """Whether a rival lies between two that no operands distinguish."""
-        return self._undistinguished[self._family.get(place)] >= _BOTH_ENDS
+        return self._undistinguished[self._family.get(place)] >= RIVALS.both_ends
 
     def note(self, place: int, distinguished: bool) -> None:
         """Records whether operands distinguish a rival."""

@@ -36,6 +36,7 @@ from golden.identify.blackbox.neighbourhood import (
     resets,
     sticky,
 )
+from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
@@ -46,43 +47,14 @@ from golden.program.keys import CUT
 from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
-# The numbers below were chosen; only the whole search with them was measured (see dissecting.py).
-_WRONG, _GLANCE, _PART = 224, 48, 1024
-"""Questions in each half of a sample; of these the first that are tried; and questions in each of the parts
-of the remaining bank, which a change has to pass one after the other."""
-_ROUNDS, _COARSE, _LEFT = 4, 96, 4
-"""Rounds in which starts are halved, questions of each sample for that, and the least number of starts
-left."""
-_CONFIRMED, _ALIKE = 6, 96
-"""Changes that are compared with the whole bank: the best on a sample, and more of them if they rank equally,
-because one counterexample is explained by many changes that are wrong elsewhere."""
-_BEAM, _EXTRA, _OF_A_KEY = 40, 40, 6
-"""The first of two joint changes; changes that are tried together with the best one; and how many of these
-may belong to one key."""
-_FITTED = 10
-"""Ranked skeletons whose widths and roundings are fitted."""
-_FEW, _FEWER = 256, 160
-"""Ordinary questions on which guessed widths and roundings are ranked, and on which all skeletons are."""
-_RANKED = 40
-"""Skeletons that align, and others, that are compared with all ordinary questions: the best on a few."""
-_MOST_ROUNDINGS = 4
-"""Rounding steps of a skeleton up to which each is tried with a rounding of its own."""
-_RESTARTS = 24
-"""Pairs of keys that are reset together before a fit is repeated."""
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
 _OFTEN, _WORDS, _COMMON, _LEAST = 6, 2, 32, 200
 """Answers that make a word common, and words of one sort that are tried; a word is common among integers if
 more than one answer in 32 has it; and the smallest c whose answers are read for added words."""
-_CAUSES, _MOST_CAUSES = ": nans", 12
-"""End of the key of the table of NaN causes, and entries that are added to it in a row."""
-_FAR = 8
-"""A candidate that is wrong on more than one question in 8 is first fitted to those with few terms."""
-_GUESSES = (11, 17, 23, 29, 35, 41)
-"""Fraction bits of alignments to begin with: any other width is near one of them."""
+_CAUSES = ": nans"
+"""End of the key of the table of NaN causes."""
 _MORE_BITS = 5
 """Bits that a skeleton with wider alignments keeps more."""
-_NEAR = 200
-"""Starts are near each other if they differ on fewer than one question in 200."""
 _ALONE = frozenset((C_ALONE,))
 _MASKS = frozenset((MASKS,))
 _BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
@@ -145,7 +117,7 @@ class Sample:
     @cached_property
     def glance(self) -> Bank:
         """A few of the missed questions: most changes explain none of them."""
-        return self.missed.part(np.arange(min(len(self.missed), _GLANCE)))
+        return self.missed.part(np.arange(min(len(self.missed), FITS.glance)))
 
     @cached_property
     def _rest(self) -> list[Bank]:
@@ -157,7 +129,7 @@ class Sample:
 
 
 def sample_of(
-    bank: Bank, one: Candidate, seed: int, most: int = _WRONG, first: Set[str] = frozenset()
+    bank: Bank, one: Candidate, seed: int, most: int = FITS.sample, first: Set[str] = frozenset()
 ) -> Sample:
     """A sample for a candidate, `most` questions of each; those of the kinds `first` before others."""
     rng = np.random.default_rng(seed)
@@ -168,7 +140,7 @@ def sample_of(
     ]
     missed, right = (bank.part(index[:most]) for index in mixed)
     others = [index[most:] for index in mixed]
-    parts = [others[0], *np.split(others[1], range(_PART, len(others[1]), _PART))]
+    parts = [others[0], *np.split(others[1], range(FITS.part, len(others[1]), FITS.part))]
     return Sample(bank, missed, right, tuple(part for part in parts if len(part)))
 
 
@@ -181,7 +153,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     # 1. Score every skeleton, with the best of its variants, on a few questions. One without errors ends
     # this.
     shuffled = np.random.default_rng(0).permutation(len(bank))
-    few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
+    few, fewer = (bank.part(shuffled[:count]) for count in (FITS.few, FITS.fewer))
     tried: list[Fit] = []
     for one in _directed(fewer, candidates, deadline, complemented(whole)):
         tried.append(Fit(one, wrong_of(fewer, one)))
@@ -191,7 +163,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     ordered = sorted(tried, key=lambda fit: fit.wrong)
     best: list[Fit] = []
     for aligns in (False, True):
-        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), _RANKED)
+        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), FITS.ranked)
     best += [
         Fit(one, 0)
         for fit in best
@@ -210,7 +182,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
         fits = _sorted([guess, *more, *fits])
     # 4. Fit the widths of the best few. Each list is sorted by wrong answers on `bank`.
     found: list[Fit] = []
-    for fit in _both_kinds(fits, _FITTED, len(bank) // _NEAR):
+    for fit in _both_kinds(fits, FITS.fitted, len(bank) // FITS.near):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
             break
         found.append(_widths(bank, fit, Hints(wide=False), deadline))
@@ -221,24 +193,24 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
     """Ranked starts after a few changes of any key. In each round all remaining starts take one change, and
     the better half continues: a start that is far off as it was made can be near after a change or two."""
     going, done = list(fits), list[Fit]()
-    for turn in range(_ROUNDS):
+    for turn in range(FITS.halvings):
         moved: list[Fit] = []
         for one in going:
             if not one.wrong or time.monotonic() > deadline:
                 moved.append(one)
                 continue
-            sample = sample_of(bank, one.candidate, turn, _COARSE)
+            sample = sample_of(bank, one.candidate, turn, FITS.coarse)
             better = _step(sample, one, moves(one.candidate, hints), deadline)
             moved.append(better or one)
         moved = _sorted(moved)
-        going = moved[: max(len(moved) // 2, _LEFT)]
+        going = moved[: max(len(moved) // 2, FITS.left)]
         done += moved[len(going) :]
     return _sorted([*going, *done])
 
 
 def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
     """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
-    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, _RANKED)]
+    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, FITS.ranked)]
     own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.changes) for one in fits]
     return _sorted([*best, *own])
 
@@ -301,7 +273,7 @@ def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
     """A skeleton without alignments, with another rounding for each of its steps, one after the other."""
     best = fit
     steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
-    for index in range(len(steps) if 1 < len(steps) <= _MOST_ROUNDINGS else 0):
+    for index in range(len(steps) if 1 < len(steps) <= FITS.roundings else 0):
         now = list(
             dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding"))
         )
@@ -428,7 +400,7 @@ def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
     """A candidate with the last rounding of a fitted one, and the best of that one's width and a few
     others."""
     bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
-    made = (_like(fit.candidate, other, width) for width in (bits, *_GUESSES))
+    made = (_like(fit.candidate, other, width) for width in (bits, *FITS.guesses))
     return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
 
 
@@ -502,7 +474,7 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
             break
         sample = sample_of(bank, fit.candidate, turn)
         tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
-        far = not turn and fit.wrong > len(bank) // _FAR
+        far = not turn and fit.wrong > len(bank) // FITS.far
         better = _step(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
         if better is None:
             break
@@ -527,7 +499,7 @@ class Effort(IntEnum):
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    if effort is Effort.FEW and start.wrong > len(bank) // _FAR:
+    if effort is Effort.FEW and start.wrong > len(bank) // FITS.far:
         start = _on_few_terms(bank, start, deadline)
     return Fitting(bank).to(start, deadline, effort)
 
@@ -679,7 +651,7 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
     pass is needed between two entries."""
     if not best.changes[-1].partition(" = ")[0].endswith(_CAUSES):
         return best
-    for turn in range(_MOST_CAUSES):
+    for turn in range(FITS.causes):
         sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
         tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
         better = _step(sample, best, tried, deadline) if best.wrong else None
@@ -732,7 +704,7 @@ def _step(
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
-    for _, _, _, move, new in scored[: max(_CONFIRMED, min(alike, _ALIKE))]:
+    for _, _, _, move, new in scored[: max(FITS.confirmed, min(alike, FITS.alike))]:
         if time.monotonic() > deadline:
             break
         least = (best if found is None else found).wrong
@@ -754,8 +726,8 @@ def _with_others(sample: Sample, found: Fit, more: Sequence[Move], deadline: flo
     few: list[Move] = []
     for move in more:
         seen[move.key] += 1
-        few += [move] if seen[move.key] <= _OF_A_KEY and move.key not in taken else []
-    more = few[:_EXTRA]
+        few += [move] if seen[move.key] <= FITS.of_a_key and move.key not in taken else []
+    more = few[: FITS.extra]
     while found.wrong and time.monotonic() < deadline:
         made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
         counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
@@ -846,7 +818,8 @@ class Fitting:
         back = list(resets(best.candidate))
         rng = np.random.default_rng(len(back))
         pairs = [
-            tuple(rng.choice(len(back), 2, replace=False)) for _ in range(_RESTARTS if len(back) > 1 else 0)
+            tuple(rng.choice(len(back), 2, replace=False))
+            for _ in range(FITS.restarts if len(back) > 1 else 0)
         ]
         for given_up in (*((index,) for index in range(len(back))), *pairs):
             start: Candidate | None = best.candidate
@@ -871,7 +844,7 @@ class Fitting:
             if new is not None and not self._of(best).alike(new, best.candidate):
                 firsts.append((self._of(best).wrong(new), index, move, new))
         firsts.sort(key=lambda one: one[:2])
-        for _, _, move, new in firsts[:_BEAM]:
+        for _, _, move, new in firsts[: FITS.beam]:
             changes = [*best.changes, Taken(move.text, best.candidate, new)]
             better = _step(self._of(best), Fit(new, best.wrong, changes), moves(new, near), deadline)
             if better is not None and better.wrong < best.wrong:

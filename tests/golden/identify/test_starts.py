@@ -12,7 +12,6 @@ import pytest
 import golden
 from golden.identify.blackbox import (
     between_orders,
-    dissecting,
     fitting,
     neighbourhood,
     starting_points,
@@ -22,6 +21,7 @@ from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.fitting import Effort, Fit
+from golden.identify.blackbox.policy import FITS, STARTS
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.templates import skeletons
 from golden.number.formats import get_format
@@ -75,7 +75,7 @@ def test_a_sticky_bit_is_tried_below_every_width() -> None:
     for kind, operands in simple(start.takes, 12, np.random.default_rng(1)):
         bank.add(kind, operands, wanted.dot(**operands))
     wrong = fitting.wrong_of(bank, start)
-    assert wrong > len(bank) // fitting._FAR
+    assert wrong > len(bank) // FITS.far
     found = fitting._widths(bank, Fit(start, wrong), neighbourhood.Hints(wide=False), time.monotonic() + 60)
     assert found.wrong == 0, "that is how starts which are far off are ranked"
 
@@ -173,7 +173,7 @@ def test_a_start_that_explains_more_from_the_beginning_goes_on_with_the_least_ef
     with pytest.raises(BudgetEnded):
         search._check()
     assert done == [Effort.SINGLE, Effort.FEW, Effort.ANY, "round", "anew", then]
-    assert dissecting._ANEW > 1
+    assert STARTS.anew > 1
 
 
 @pytest.mark.parametrize("wrong", ["ordinary", "special"])
