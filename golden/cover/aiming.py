@@ -23,8 +23,6 @@ from golden.vectors.vectorset import VectorSet
 
 CANDIDATES = 100_000
 """Dot products that a search looks at by default: 2 s where a bin stays out of reach, mostly much less."""
-_ENOUGH = 20
-"""Vectors that a hole gets in one round at most: the number that is meant to reach every boundary."""
 _ROUND = 2048
 """Candidates of one round: a half is drawn anew, so that a search never sticks to what it has."""
 _KINDS_OF_A_ROUND = 4
@@ -120,7 +118,9 @@ def _distances(
     for distances in found.values():
         if fit is not None:  # a vector that does not count lies a step away from one that does
             distances[~fit] += 1
-        hits[np.flatnonzero(distances == 0)[:_ENOUGH]] = True
+        # Enough to reach every boundary: the vectors that a hole gets in one round at most.
+        enough = 20
+        hits[np.flatnonzero(distances == 0)[:enough]] = True
     return hits, found
 
 

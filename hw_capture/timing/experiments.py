@@ -36,8 +36,6 @@ STORED = 52268760
 """Bytes that Figure 2 stores: more than the 40 MiB of an A100's L2."""
 LOADED = 262144
 """Bytes that Figure 2 chases through, behind them."""
-_L2_FACTOR = 4
-"""The stores that surely leave nothing of the first words in the L2: this many times its size."""
 _IN_L2, _IN_L1 = 4 << 20, 16 << 10
 _LINKS = 16
 """Loads of the chase through shared memory, one behind the other between the two readings."""
@@ -202,7 +200,9 @@ def measure(gpu: Device, built: Built, repeats: int = 5) -> Result:
     result = Result(watch.conditions)
     module, out = gpu.load(built.cubin), gpu.empty(256, 0)
     facts = gpu.facts()
-    most = max(STORED, _L2_FACTOR * int(facts.get("l2_bytes", 0)))
+    # Stores of this many times its size surely leave nothing of the first words in the L2.
+    times = 4
+    most = max(STORED, times * int(facts.get("l2_bytes", 0)))
     array = gpu.empty(most + 64, 0)
     result.samples += _chases(gpu, module, out, array, most, built, repeats)
     result.samples += _between(gpu, module, out, array, built, repeats)

@@ -48,8 +48,6 @@ DEFAULT_PORTS: dict[str, str | Sequence[str]] = {
     "out_data": "out_data",
 }
 """Ports of the generated wrapper `mmagold_dut`."""
-_LEAST_WINDOW = 16
-"""Cycles that are watched for unexpected results, or more if the unit is slower."""
 
 
 class Bench:
@@ -292,7 +290,9 @@ class Bench:
     def _window(self) -> int:
         """Cycles in which a late result would come: twice the longest time that one took so far."""
         taken = [end - start for start, end in zip(self.source.accepted_at, self.result_cycles, strict=False)]
-        return max(_LEAST_WINDOW, 2 * max(taken, default=0))
+        # Cycles in which unexpected results would come, more if the unit is slower.
+        least = 16
+        return max(least, 2 * max(taken, default=0))
 
 
 class _Ports:

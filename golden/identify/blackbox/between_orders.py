@@ -18,16 +18,15 @@ from golden.identify.blackbox.early_overflow import lowered
 from golden.number.formats import to_float
 from golden.program.signature import Operands
 
-_NEAR, _AIMED, _EACH, _MOST = 100, 12, 48, 384
-"""Orders rank equally if they differ by fewer than one question in 100; orders for which operands are drawn;
-operands of each kind for each; and queries at most."""
 _KINDS = ("split_tie", "beside_tie", "half_ulp", "tie", "narrow", "wide", "alignment_one_term")
 """Kinds in which what is kept below the last bit decides a result."""
 
 
 def alike(ranked: Sequence[fitting.Fit], questions: int) -> list[Candidate]:
     """The best ranked skeletons, as far as the questions do not distinguish them."""
-    most = (ranked[0].wrong if ranked else 0) + questions // _NEAR
+    # Orders rank equally if they differ by fewer than one question in 100.
+    near = 100
+    most = (ranked[0].wrong if ranked else 0) + questions // near
     return [fit.candidate for fit in ranked if fit.wrong <= most]
 
 
@@ -41,15 +40,21 @@ def questions(
         rng: of some numbers, which name its purpose.
     """
     takes = candidates[0].takes
-    aimed = [fit.candidate for fit in fitting.various((fitting.Fit(one, 0) for one in candidates), _AIMED)]
+    # Orders of various shapes: each gets operands of its own.
+    most = 12
+    aimed = [fit.candidate for fit in fitting.various((fitting.Fit(one, 0) for one in candidates), most)]
+    # Operands of each kind for each order.
+    each = 48
     parts = [
-        lowered(takes, stimuli.generate(one.instruction, kind, _EACH, rng(place, index)), end, rng(place))
+        lowered(takes, stimuli.generate(one.instruction, kind, each, rng(place, index)), end, rng(place))
         for place, one in enumerate(aimed)
         for index, kind in enumerate(_KINDS)
     ]
     operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     differing = np.flatnonzero(_differ(candidates, operands))
-    some = rng(len(parts)).permutation(differing)[:_MOST]
+    # Queries at most: they are sent before every ranking.
+    queries = 384
+    some = rng(len(parts)).permutation(differing)[:queries]
     return {name: codes[some] for name, codes in operands.items()} if len(some) else None
 
 

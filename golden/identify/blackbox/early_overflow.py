@@ -20,20 +20,17 @@ from golden.program.signature import Bits, Operands, Signature
 Numbers = npt.NDArray[np.float64]
 Exponents = npt.NDArray[np.int64]
 ONE = frozenset((ONE_PRODUCT,))
-_MOSTLY, _SEEN = 0.5, 16
-"""The share of finite operands with infinite answers from which smaller products are used, and the single
-products that have to be infinite."""
 _SPREAD = 4
 """Binades below the overflow within which the largest product of a question lies."""
-_ABOVE = 0.5
-"""The share of questions whose c is reduced less."""
 
 
 def overflows_early(ordinary: Bank) -> bool:
     """Whether most ordinary questions have no finite answer, in formats that allow smaller products."""
     takes = ordinary.takes
     floats = all(takes.formats[name].is_float for name in "abcd") and takes.scale_block is None
-    return floats and bool(_infinite(ordinary).mean() > _MOSTLY)
+    # The share of finite operands with infinite answers from which smaller products are used.
+    mostly = 0.5
+    return floats and bool(_infinite(ordinary).mean() > mostly)
 
 
 def end_of_products(bank: Bank) -> int | None:
@@ -42,7 +39,9 @@ def end_of_products(bank: Bank) -> int | None:
     alone = bank.of_kinds(ONE)
     ends = _largest(bank.takes, alone.operands)[_infinite(alone)]
     least = sum(stimuli.tiniest_exponent(bank.takes.formats[name]) for name in "ab")
-    return int(ends.min()) if len(ends) >= _SEEN and ends.min() > least else None
+    # Single products that have to be infinite to show where products end.
+    seen = 16
+    return int(ends.min()) if len(ends) >= seen and ends.min() > least else None
 
 
 def of_numbers(bank: Bank) -> Bank:
@@ -61,7 +60,9 @@ def lowered(takes: Signature, operands: Operands, end: int, rng: np.random.Gener
     down = np.maximum(_largest(takes, operands) - last, 0)
     half = np.clip(down // 2, down - _room(takes, operands, "b"), _room(takes, operands, "a"))
     above = rng.integers(0, takes.formats["d"].fraction_bits + _SPREAD, len(down))
-    of_c = np.where(rng.random(len(down)) < _ABOVE, np.maximum(down - above, 0), down)
+    # Every second c is reduced less than the products.
+    share = 0.5
+    of_c = np.where(rng.random(len(down)) < share, np.maximum(down - above, 0), down)
     moved: Mapping[str, Exponents] = {"a": half, "b": down - half, "c": of_c}
     return {
         **operands,

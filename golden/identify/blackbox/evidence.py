@@ -32,8 +32,6 @@ _LOOKED_AT = 200
 """Refuting questions of which the simplest is chosen."""
 SHRINK_ROUNDS = 12
 """Passes of the minimiser over one question."""
-_SHOWN = 2
-"""Excluded values of a key that are shown: those with the fewest refuting questions."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,9 @@ def weigh(
     """
     # 1. Each neighbour is refuted by recorded questions, or undecided: no query is needed for that.
     found, tried, of = _weighed(candidate, bank, neighbours, deadline)
-    shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
+    # Of the excluded values those with the fewest refuting questions are shown.
+    most = 2
+    shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:most] for key, one in found.items()}
     # 2. The questions shown become simpler; a new one counts only with the box's own answer.
     queried = None if ask is None else _simplified(candidate, bank, shown, end, ask)
     now = settings(candidate.operations)
@@ -330,8 +330,6 @@ def shrunk(
 
 _FAR = 2.0**8
 """A mask has M more than this many times y; then y is lost next to M in most formats."""
-_MOST_FACTOR = 24
-"""Binades between the units of products and of c, at most."""
 
 
 @dataclass(frozen=True)
@@ -427,7 +425,9 @@ def _factors(sizes: npt.NDArray[np.float64]) -> list[float]:
     between the two. If c is M, the factor is far from one."""
     with np.errstate(all="ignore"):
         found = np.unique(np.log2(sizes[:, :-1].min(axis=1) / sizes[:, -1]))
-    return [1.0, *(float(2.0**power) for power in found if power and abs(power) <= _MOST_FACTOR)]
+    # Binades between the units of products and of c: farther apart, c is M and not y.
+    most = 24
+    return [1.0, *(float(2.0**power) for power in found if power and abs(power) <= most)]
 
 
 def _terms(bank: Bank) -> npt.NDArray[np.float64]:

@@ -48,24 +48,14 @@ from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
-_OFTEN, _WORDS, _COMMON, _LEAST = 6, 2, 32, 200
-"""Answers that make a word common, and words of one sort that are tried; a word is common among integers if
-more than one answer in 32 has it; and the smallest c whose answers are read for added words."""
+_OFTEN, _WORDS = 6, 2
+"""Answers that make a word common, and words of one sort that are tried."""
 _CAUSES = ": nans"
 """End of the key of the table of NaN causes."""
-_MORE_BITS = 5
-"""Bits that a skeleton with wider alignments keeps more."""
 _ALONE = frozenset((C_ALONE,))
 _MASKS = frozenset((MASKS,))
-_BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
-"""Answers to c of each sign that are needed to compare the signs; the quantile that is compared; the error,
-as a part of c's binade, that is more than a few units in the last place; and the widest alignment (bits)."""
-_COARSE_BITS = 24
-"""Answers that are all multiples of a power of two this many bits above the format's least have a cause."""
-_TOP = 1023
-"""The largest exponent of doubles."""
-_RESULTS = 200
-"""Normal results that are needed to say how many bits results have."""
+_MOST = 0.75
+"""The quantile of errors that is compared between answers to c of both signs."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -297,7 +287,9 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     of the other sign than c in one's complement, with or without truncation; it keeps more bits, because one
     bit too few decides many results and some too many only few; it truncates what it rounds before the
     result; or it adds c in a rounded addition, and only that rounds to one side."""
-    yield widened(one, _MORE_BITS)
+    # One bit too few decides many results, some too many only few.
+    more = 5
+    yield widened(one, more)
     yield _rounding(one, "to_odd")
     yield _cut_on_the_way(one)
     yield from (_adding(one, mode) for mode in SIDES if isinstance(one.operations[-1].final, Additions))
@@ -352,14 +344,20 @@ def complemented(bank: Bank) -> list[int]:
     known = np.isfinite(c) & np.isfinite(d) & (c != 0)
     c, d = c[known], d[known]
     apart, negative = np.abs(np.ldexp(d - c, 1 - np.frexp(c)[1])), np.signbit(c)
-    if min(negative.sum(), (~negative).sum()) < _BOTH_SIGNS:
+    # Fewer answers to c of one sign show no difference between the signs.
+    needed = 16
+    if min(negative.sum(), (~negative).sum()) < needed:
         return []
     far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
-    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < _A_PART:
+    # A larger part of c's binade is no error of a few units in the last place.
+    part = 0.5
+    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < part:
         return []
     last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
     widths = range(last, last + takes.stored_k.bit_length())
-    return [bits for bits in widths if 0 <= bits <= _MOST_WIDTH]
+    # No alignment is wider, in bits.
+    widest = 60
+    return [bits for bits in widths if 0 <= bits <= widest]
 
 
 def _complemented(one: Candidate, bits: int) -> Candidate | None:
@@ -388,7 +386,9 @@ def bits_of_results(bank: Bank) -> int | None:
     normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
     whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
     bits = 53 - np.frexp((whole & -whole).astype(np.float64))[1]
-    most = int(bits.max()) if len(bits) >= _RESULTS else d.fraction_bits
+    # Fewer normal results do not show how many bits results have.
+    needed = 200
+    most = int(bits.max()) if len(bits) >= needed else d.fraction_bits
     return most if most < d.fraction_bits else None
 
 
@@ -558,13 +558,19 @@ def _last_bit(bank: Bank) -> int | None:
     whole = np.abs(significands * 2.0**53).astype(np.int64)
     ends = exponents - 54 + np.frexp(whole & -whole)[1]
     least = int(ends.min()) if len(ends) else None
-    return None if least is None or least < d.min_exponent - d.fraction_bits + _COARSE_BITS else least
+    # Multiples of a power of two this many bits above the format's least have a cause.
+    coarse = 24
+    return None if least is None or least < d.min_exponent - d.fraction_bits + coarse else least
 
 
 def _often(bank: Bank) -> tuple[int, ...]:
     """Integers that are common answers: what a unit gives for products that it takes for infinite."""
     codes, counts = np.unique(bank.answers, return_counts=True)
-    common = [place for place in np.argsort(-counts, kind="stable") if counts[place] > len(bank) // _COMMON]
+    # A word is common if more than one answer in 32 has it.
+    common_share = 32
+    common = [
+        place for place in np.argsort(-counts, kind="stable") if counts[place] > len(bank) // common_share
+    ]
     return tuple(int(codes[place]) for place in common if codes[place])[:_WORDS]
 
 
@@ -587,7 +593,9 @@ def _added_words(bank: Bank) -> list[int]:
     if len(finite) < _OFTEN:
         return []
     lost = sum(abs(more) == size for size, more in finite if size)
-    above = dict.fromkeys(more for size, more in sorted(finite)[:_LEAST] if more and abs(more) != size)
+    # The smallest c hide an added word least.
+    least = 200
+    above = dict.fromkeys(more for size, more in sorted(finite)[:least] if more and abs(more) != size)
     codes = ((encode_fraction(d, value, "toward_zero"), value) for value in above)
     words = [1, *(code for code, value in codes if _is(d.decode(code), value))][: _WORDS + 1]
     return [0, *words] if lost > len(finite) // 2 else words
@@ -618,7 +626,9 @@ def _opposite(bank: Bank) -> npt.NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         products = a * b
     infinite = np.isinf(a) | np.isinf(b)
-    large = np.abs(products) >= 2.0 ** min(bank.takes.formats["d"].max_exponent + 1, _TOP)
+    # The largest exponent of doubles.
+    top = 1023
+    large = np.abs(products) >= 2.0 ** min(bank.takes.formats["d"].max_exponent + 1, top)
     found = np.zeros(len(bank), bool)
     for sign in (1, -1):
         own = (infinite & (products * sign > 0)).any(axis=1)

@@ -7,10 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OBJECTS = 100_000
-"""New objects after which cycles are looked for."""
-
-
 _LOCK = threading.Lock()
 _running: list[tuple[int, int, int]] = []
 """The thresholds at the beginning of each search that is still running."""
@@ -25,7 +21,9 @@ def seldom_collected() -> Iterator[None]:
         before = _running[0] if _running else gc.get_threshold()
         _running.append(before)
         if before[0]:  # 0: collection is switched off
-            gc.set_threshold(max(before[0], _OBJECTS), *before[1:])
+            # New objects after which cycles are looked for.
+            objects = 100_000
+            gc.set_threshold(max(before[0], objects), *before[1:])
     try:
         yield
     finally:

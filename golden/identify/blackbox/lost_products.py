@@ -17,8 +17,6 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.questions import ALONE
 from golden.number.formats import to_float
 
-_LEAST_QUESTIONS = 4
-"""Questions with one product alone that are needed before it counts as lost."""
 _PRODUCTS = frozenset(kind for kind, name in ALONE if name == "products")
 
 
@@ -48,10 +46,12 @@ def _exponents(alone: Bank) -> dict[int, frozenset[int]]:
     place = np.argmax(np.nan_to_num(np.abs(each)), axis=1)
     known = np.isfinite(each).all(axis=1) & (each[np.arange(len(each)), place] != 0) & np.isfinite(answers)
     found = {k: answers[known & (place == k)] for k in range(alone.takes.stored_k)}
+    # With fewer questions a product does not count as lost.
+    needed = 4
     return {
         k: frozenset((np.frexp(values[values != 0])[1] - 1).tolist())
         for k, values in found.items()
-        if len(values) >= _LEAST_QUESTIONS
+        if len(values) >= needed
     }
 
 

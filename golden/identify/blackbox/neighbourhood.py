@@ -64,8 +64,6 @@ _MOST_BITS = 60
 """Fraction bits of alignments that are tried, at most."""
 _NEAR = (-3, -2, -1, 1, 2, 3)
 """Distances of the values that are near the present one."""
-_MOST_GROUPED = 16
-"""With more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
 """Bits more or fewer that are tried together with another kind of cut."""
 _WINDOWS = (0, *range(4, 50, 3))
@@ -82,8 +80,6 @@ there, so that each floor has results of its own."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
 _FACTORS_AND_C = ("a", "b", "c")
-_WORDS_LEFT = 3
-"""Words for NaNs of later steps that are tried with each word that was found."""
 SIDES = ("toward_zero", "down", "up")
 """Roundings that cut, and where they move a small number."""
 _SPREAD = 6
@@ -902,7 +898,9 @@ def _windows(
 def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
     k = one.takes.stored_k
     yield None
-    yield from (group for group in structure.groups(k) if k <= _MOST_GROUPED or k % group[1] == 0)
+    # Of more products only groups of equal size are tried.
+    most = 16
+    yield from (group for group in structure.groups(k) if k <= most or k % group[1] == 0)
 
 
 def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
@@ -920,7 +918,9 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                 said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}") + more
                 where, rank = (None, 0) if word == step.nan else (one.formats["d"], 1)
                 yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
-                for rest in words[:_WORDS_LEFT] if set(of) < set(step.of) else ():
+                # Words for NaNs of later steps that are tried with each word that was found.
+                most = 3
+                for rest in words[:most] if set(of) < set(step.of) else ():
                     left = _leaving(step, changed, rest)
                     rounded = f"{said}, others rounded, {_shown(rest)}"
                     yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])

@@ -154,12 +154,7 @@ def _zeros(takes: Signature, name: str, shape: tuple[int, ...], rng: np.random.G
 
 Floats = npt.NDArray[np.float64]
 KIND = "unused codes"
-_MOST_BITS = 16
-"""Bits of a code up to which the used codes are recorded: a table of 2^16 for each element."""
 _FACTORS = ("a", "b")
-_JITTER = 0.05
-"""The deviation of two factors from mirrored magnitudes, as a part of all codes: then all products have about
-one magnitude, and none hides another."""
 
 
 class Coverage:
@@ -167,8 +162,10 @@ class Coverage:
 
     def __init__(self, takes: Signature) -> None:
         shapes = takes.operand_shapes(matrices=False)
+        # A table of 2^16 codes for each element is small enough to record what was used.
+        most = 16
         few: list[str] = [
-            name for name in ("a", "b", "c") if name in shapes and takes.formats[name].bits <= _MOST_BITS
+            name for name in ("a", "b", "c") if name in shapes and takes.formats[name].bits <= most
         ]
         self.takes = takes
         self.seen = {
@@ -210,7 +207,9 @@ class Coverage:
             for name in rng.permutation([name for name in _FACTORS if name in self.seen]).tolist():
                 codes = self._some(name, element, count, wanted, rng)
                 operands[name][:, element] = codes
-                jitter = _JITTER * (2 * rng.random(count) - 1)
+                # Factors nearly mirror each other: all products have about one magnitude, none hides another.
+                most = 0.05
+                jitter = most * (2 * rng.random(count) - 1)
                 wanted = np.clip(1 - _magnitude(self.takes.formats[name], codes) + jitter, 0, 1)
         return operands
 
@@ -261,8 +260,6 @@ def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
 
 _PAIR, _ALONE = slice(0, 2), 2
 """Columns of two products that cancel, and of one that c cancels."""
-_FAR_BELOW = 24
-"""Binades below the least normal number at which the other products lie, at most."""
 
 
 def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Operands | None:
@@ -302,7 +299,9 @@ def _terms(draw: Draw, paired: Bits, alone: Bits) -> tuple[Bits, Bits]:
     least = draw.choice([lowest_exponent(fmt) for fmt in rounded_to(draw)], rows)
     cancels = (paired & (place < _ALONE)) | (alone & (place == _ALONE))
     near = least + draw.pick(-1, draw.b.fraction_bits, draw.shape)
-    target = np.where(cancels, near, least - draw.pick(3, _FAR_BELOW, draw.shape))
+    # Binades below the least normal number at which the other products lie.
+    deepest = 24
+    target = np.where(cancels, near, least - draw.pick(3, deepest, draw.shape))
     a, b = draw.products(target, normal=False)
     a, b = (codes & codes.dtype.type((1 << fmt.sign_shift) - 1) for codes, fmt in ((a, draw.a), (b, draw.b)))
     gone = ~cancels & draw.chance(draw.choice([0.0, 0.5, 1.0], rows), draw.shape)

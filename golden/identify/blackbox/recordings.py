@@ -147,19 +147,8 @@ def _check(path: Path, arrays: Mapping[str, Bits], shapes: Mapping[str, tuple[in
 
 Progress = Callable[[str, int, int], None]
 USED, HELD = "used by the search", "held back from it"
-_MOST_USED, _SHARE_USED = 6_000, 0.6
-"""Dot products that the search sees first, at most and as a part of all."""
-_TAKEN = 400
-"""Counterexamples of the held-back part that join the search at a time."""
-_STARTS, _ORDERS, _ROUNDS = 4, 6, 8
-"""Ranked starts and orders that are fitted, and rounds with counterexamples from the held-back part. Chosen,
-not measured."""
-_WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
-"""Seconds for the evidence, and seconds for the rivals. Chosen, not measured."""
 _COMPARED = 20_000
 """Dot products on which a rival is compared with the candidate."""
-_MOST_VALUES, _OF_ONE_KEY = 24, 1
-"""Values of single keys for which distinguishing operands are searched, in all and for one key."""
 
 
 def dissect_recording(
@@ -188,7 +177,11 @@ class _Passive:
         self.used = np.zeros(len(recording), np.bool_)
         different = int(self.same.max()) + 1
         order = np.random.default_rng(seed).permutation(different)
-        self._use(order[: min(math.ceil(_SHARE_USED * different), _MOST_USED)])
+        # The search sees this many dot products first; it is checked on the others.
+        most = 6_000
+        # The rest is held back to check the candidate.
+        share = 0.6
+        self._use(order[: min(math.ceil(share * different), most)])
 
     # The search ---------------------------------------------------------------------------------------------
 
@@ -200,13 +193,17 @@ class _Passive:
         fit = self._fitted(known)
         # 2. The held-back part refutes the fit, or checks it; only refuting dot products join the search, so
         # the rest stays independent.
-        for _ in range(_ROUNDS):
+        # Each round takes counterexamples from the held-back part.
+        rounds = 8
+        for _ in range(rounds):
             if fit is None or time.monotonic() > self.deadline:
                 break
             wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
             if not len(wrong):
                 break
-            self._use(self.same[wrong[:_TAKEN]])
+            # Counterexamples of the held-back part that join the search at a time.
+            taken = 400
+            self._use(self.same[wrong[:taken]])
             fit = self._fitted([fit.candidate, *known[:1]])
         return self._found(fit, known)
 
@@ -245,14 +242,18 @@ class _Passive:
     def _fitted(self, starts: list[Candidate]) -> fitting.Fit | None:
         """The candidate that explains the search's part, or the nearest one."""
         bank = self.bank
-        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
+        # Catalogued programs, the nearest first; each costs a fit.
+        most = 4
+        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:most]]
         best = self._best(bank, tried, fitting.Effort.SINGLE)
         # No catalogued program, even with changed keys: all orders of known datapaths.
         if best is None or best.wrong:
             self._report_progress("fitting orders of the sum")
             ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
-            best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
+            # Ranked orders of the sum; each costs a fit.
+            orders = 6
+            best = self._best(bank, [*more, *ranked[:orders]], fitting.Effort.SINGLE)
         if best is not None and best.wrong:
             best = self._best(bank, [best], fitting.Effort.PAIRS)
         return best
@@ -283,7 +284,9 @@ class _Passive:
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
         neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
-        limit = time.monotonic() + _WEIGHED_SECONDS
+        # Seconds for the evidence, after the search.
+        seconds = 10.0
+        limit = time.monotonic() + seconds
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         named = any(one.key == candidate.key for one in known)
@@ -350,13 +353,19 @@ class _Passive:
         self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Move]
     ) -> Iterator[Rival]:
         """Programs of the catalog, then changes of one key, that answer the whole recording alike."""
-        end = time.monotonic() + _RIVAL_SECONDS
+        # Seconds for the rivals, after the evidence.
+        seconds = 20.0
+        end = time.monotonic() + seconds
         for one in known:
             if one.key != candidate.key and not self.whole.wrong(one.program).any():
                 yield self._compared(candidate, one, one.order, _COMPARED)
-        some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
+        # Values of one key for which operands are searched.
+        of_each = 1
+        some = {one.key: one.undecided[:of_each] for one in evidence.properties}
         left = [move for move in neighbours if move.value in some.get(move.key, ())]
-        for move in left[:_MOST_VALUES]:
+        # Values of single keys for which distinguishing operands are searched.
+        most = 24
+        for move in left[:most]:
             new = move.apply(candidate)
             if new is None or time.monotonic() > end:
                 continue

@@ -20,15 +20,13 @@ from golden.number.formats import Format
 from golden.program.signature import Bits, Operands, Signature
 
 Tile = Callable[..., Bits]
-_OF_EACH_KIND, _OF_ASKS = 16, 600
-"""Questions of each kind; at most one in 600 of the budget for each kind."""
 _ALONE, _FEW = 2, 10
 """Questions that are sent alone, and questions in the first batches, whose times set the plan for the
 rest."""
 _COPIES, _COPIED = 64, ("wide", "cancelling", "half_ulp", "special_values")
 """Places of a batch that hold copies of one question of each of these kinds."""
-_SHARE_OF_COPIES, _SHARE = 20, 4
-"""At most one question in 20 of the budget is such a copy; at most one in 4 is used here at all."""
+_SHARE_OF_COPIES = 20
+"""At most one question in 20 of the budget is such a copy."""
 _TILES = 4
 """Tiles of each of these kinds, each filled with one question."""
 
@@ -88,10 +86,13 @@ def check_repeatability(box: Box, rng: Callable[..., np.random.Generator]) -> Re
     Raises:
         BudgetEnded, OperandError: as `Box.ask`.
     """
-    whole = _questions(box.takes, max(1, min(_OF_EACH_KIND, box.asks // _OF_ASKS)), rng)
+    # 16 questions of each kind, and at most one in 600 of the budget for each kind.
+    whole = _questions(box.takes, max(1, min(16, box.asks // 600)), rng)
     parts = [np.arange(turn, turn + 1) for turn in range(_ALONE)] + [np.arange(_ALONE, _FEW)]
     few = [box.ask(_at(whole, part)) for part in parts]
-    whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // _SHARE // 2))
+    # One query in 4 of the budget is used here, at most.
+    share = 4
+    whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // share // 2))
     sent, first = box.ask(whole)
     count = len(first)
     turned = np.arange(count)[::-1]
@@ -212,14 +213,12 @@ def _at(operands: Operands, index: Any) -> Operands:
     return {name: codes[index] for name, codes in operands.items()}
 
 
-_IN_A_ROW, _LONGEST_PERIOD = 64, 32
-"""Times that a question is sent alone; the longest period that repeats often enough in these to be one."""
-_BEFORE, _TURNS = 8, 2
-"""Other questions that precede it, and how often each does."""
+_IN_A_ROW = 64
+"""Times that a question is sent alone."""
+_TURNS = 2
+"""How often each of some other questions precedes it."""
 _ALIKE = 512
 """The largest batch made of one question."""
-_SHARE_OF_DRIFT = 20
-"""A box has drifted if at least one in 20 early questions has another answer; fewer can be chance."""
 CHANCE = "the box is not deterministic"
 STATE = "an answer of the box depends on earlier queries"
 COUNT = "an answer of the box depends on the number of earlier queries"
@@ -312,7 +311,9 @@ class _Experiments:
 
     def _periodic(self, alone: list[int]) -> Cause | None:
         """Answers that repeat after a few queries, whatever these are."""
-        for period in range(2, _LONGEST_PERIOD + 1):
+        # A longer period does not repeat often enough in these to be one.
+        longest = 32
+        for period in range(2, longest + 1):
             if alone[period:] == alone[:-period]:
                 other = next(code for code in alone if code != alone[0])
                 said = f"sent {_IN_A_ROW} times alone, its answers repeat after {period}"
@@ -325,7 +326,9 @@ class _Experiments:
         if self.one.batch is None:
             return None
         count = len(self.one.batch["a"])
-        others = evenly(np.arange(count), _BEFORE).tolist()
+        # Other questions that precede it, from the whole batch.
+        before = 8
+        others = evenly(np.arange(count), before).tolist()
         seen: dict[int, set[int]] = {}
         for _ in range(_TURNS):
             self._alone()  # the second turn stands at another place of whatever counts answers
@@ -380,7 +383,9 @@ class _Experiments:
             operands, answers = self.early
             sent, now = self.box.ask(operands)
             other = int(((now != answers) & (sent["c"] == operands["c"])).sum())
-            if other * _SHARE_OF_DRIFT > len(answers):
+            # Fewer than one changed answer in 20 can be chance.
+            share = 20
+            if other * share > len(answers):
                 said = f"of {len(answers)} questions of then {other} have another answer now"
                 return DRIFT, said, (self.answers[0], alone)
         said = f"sent {_IN_A_ROW} times alone, it always had the same answer"

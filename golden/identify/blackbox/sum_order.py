@@ -22,12 +22,6 @@ from golden.unit import Unit
 
 _HIGHEST = 60
 """Exponent of M, if the formats reach that far."""
-_WIDEST = 120
-"""Binades between M and y."""
-_MOST_PAIRS = 9000
-"""If there are more pairs of terms than this, only some of them are tried."""
-_CHECKED_PAIRS, _OF_CHECKED = 1000, 16
-"""Pairs that check a tree; at most one query in 16 of the budget is one of them."""
 _MOST_KEPT = 300
 """Masks that are recorded for fits: they are much alike."""
 KIND = "masks"
@@ -103,8 +97,10 @@ def _marks(
     top = min(
         sum(map(stimuli.highest_exponent, wide)) + min(shift, 0), c.max_exponent, d.max_exponent, highest
     )
+    # Binades between M and y.
+    widest = 120
     low = max(
-        sum(map(lowest, near)) + max(shift, 0), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST
+        sum(map(lowest, near)) + max(shift, 0), lowest(c), d.min_exponent - d.fraction_bits, top - widest
     )
     if top - low < 8:
         return None
@@ -336,14 +332,19 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
             raise _Unreadable
         return found
 
-    most = min(_MOST_PAIRS, box.can_answer() // 2)  # twice, for two M
+    # Of more pairs of terms only some are tried.
+    most_pairs = 9000
+    most = min(most_pairs, box.can_answer() // 2)  # twice, for two M
     try:
         if n * (n - 1) <= most:
             ask([(i, j) for i in terms for j in terms if i != j])
             trees: Iterator[Node | None] = (make(terms, ask) for make in (tree_of, exact_tree_of))
         else:
             trees = iter([tree_of(terms, ask)])
-            checked = min(_CHECKED_PAIRS, box.can_answer() // _OF_CHECKED)
+            # This many pairs check a tree, if they are one query in 16 of the budget at most.
+            enough = 1000
+            share = 16
+            checked = min(enough, box.can_answer() // share)
             drawn = np.random.default_rng(n).integers(n, size=(checked, 2))
             ask([(terms[i], terms[j]) for i, j in drawn.tolist() if i != j])
     except _Unreadable:

@@ -75,8 +75,8 @@ def _names_a_number(rule: str, d: Format) -> bool:
     return key.endswith(": nans") and not all(_is_nan(d, int(word)) for word in _WORD.findall(value))
 
 
-_FEWEST, _SHARE = 12, 0.1
-"""Answers that are needed to decide a law, and the share of them that has to break it."""
+_FEWEST = 12
+"""Answers that are needed to decide a law."""
 _MOST_ARRANGED, _FAR = 60, 30
 """Arrangements of three terms that are tried, and binades below the largest term at which masks must lose a
 small one."""
@@ -191,7 +191,9 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
     d = bank.takes.formats["d"]
     off = _off(d, one.term, one.answers)
     count = len(off)
-    if count < _FEWEST or off.sum() < _SHARE * count:
+    # Share of the answers that has to break a law.
+    share = 0.1
+    if count < _FEWEST or off.sum() < share * count:
         return None
     what, right = ("one product alone", "a * b") if name == "products" else ("c alone", "c")
     for said, value in _instead(one) if name == "products" else ():

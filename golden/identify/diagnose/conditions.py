@@ -467,10 +467,6 @@ def _beyond_numbers(formats: Formats, operands: Operands) -> npt.NDArray[np.bool
     return np.asarray(~np.logical_and.reduce(finite))
 
 
-_HUGE = 1e300
-"""Sizes of products that doubles hold; what is larger counts as this."""
-
-
 def _sizes(formats: Formats, operands: Operands) -> npt.NDArray[np.float64]:
     """(n, k): the sizes of finite products with their scales; 0 for others."""
     sizes = _finite_size(formats["a"], operands["a"])
@@ -481,7 +477,9 @@ def _sizes(formats: Formats, operands: Operands) -> npt.NDArray[np.float64]:
             if name in operands:
                 scale = _finite_size(formats[name], operands[name])
                 sizes = sizes * np.repeat(scale, sizes.shape[1] // scale.shape[1], axis=1)
-    return np.minimum(sizes, _HUGE)
+    # Larger products than doubles hold count as this.
+    huge = 1e300
+    return np.minimum(sizes, huge)
 
 
 def _finite_size(fmt: Format, codes: Bits) -> npt.NDArray[np.float64]:

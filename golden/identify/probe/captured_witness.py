@@ -30,10 +30,6 @@ from golden.vectors import captured
 from golden.vectors.captured import Captured
 
 Bits = npt.NDArray[Any]
-_PLACES = 3
-"""The most results that are shown for one property."""
-_CANDIDATES = 64
-"""Equally good results of which the one with the fewest operands is chosen."""
 _PEERS = 12
 """Files of other instructions with the same program that are searched if the first does not refute
 everything."""
@@ -243,9 +239,13 @@ def _cover(
     fewest operands to read."""
     left = list(refuted_units)
     places: list[Place] = []
-    while left and len(places) < _PLACES:
+    # A few results refute one property.
+    most = 3
+    while left and len(places) < most:
         counts = np.sum([wrong[one.slug] for one in left], axis=0)
-        best = np.argwhere(counts == counts.max())[:_CANDIDATES]
+        # Of equally good results, the one with the fewest operands is chosen among these.
+        candidates = 64
+        best = np.argwhere(counts == counts.max())[:candidates]
         tile, row, column = min(
             (tuple(int(i) for i in place) for place in best), key=lambda p: cost(ins, dot_of(vector, *p))
         )

@@ -46,8 +46,6 @@ LINES = 16384
 _SPARE = 2 << 30
 _LEAST = 64 << 20
 _BLOCK = 512
-_BLOCKS = 8
-"""Blocks a multiprocessor, of which one at least is on each of them."""
 _OTHERS = 512 << 20
 """Bytes that are read to fill the L2 with other lines; several times what it holds."""
 _FLOW_BYTES = 4 << 30
@@ -411,7 +409,9 @@ class _Bench:
         if not near:
             self._forget()
         self.gpu.write(self.clocks, np.array([0, 0, multiprocessor, 0], np.uint64))
-        kernel(*numbers, loads, loads, self.clocks, grid=_BLOCKS * self.gpu.sm_count, block=1024)
+        # Of so many blocks a multiprocessor at least one runs on each of them.
+        blocks = 8
+        kernel(*numbers, loads, loads, self.clocks, grid=blocks * self.gpu.sm_count, block=1024)
         begun, ended = (int(n) for n in self.gpu.download(self.clocks, (2,), np.uint64))
         if not 0 < begun < ended:
             raise DeviceError(f"ld.global.{operator}.u64: no block ran on multiprocessor {multiprocessor}")

@@ -25,7 +25,6 @@ _COMMENTS = (
 )
 _COLUMNS = ("instruction", "theme", "link", "warps", "ilp", "cycles", "least", "most", "throughput", "unit")
 _UNIT = "op/clk/SM"
-_SAME = 0.01
 _TABLED = (1, 4, 32)
 """Warps of which the file has every ILP; of the others it has ILP 1, and the CSV all."""
 _NUMBERED = (("", "independent"), ("clock 32", "clock32"), ("dependent", "dependent"))
@@ -70,7 +69,9 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
     }
     if timed.ends:
         found["ends"] = timed.ends
-    if timed.any_bits and abs(timed.any_bits / first.cycles - 1) > _SAME:
+    # A time within one percent is the same.
+    same = 0.01
+    if timed.any_bits and abs(timed.any_bits / first.cycles - 1) > same:
         found["any_bits"] = round(timed.any_bits, 2)
     if completion and completion[1] != built.plan.link:
         found["by"] = completion[1]
