@@ -195,7 +195,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
 
 def words(candidate: Candidate) -> int:
     """The length of a program: its steps, and the values of keys that differ from their defaults."""
-    steps = dict.fromkeys(s for operation in candidate.operations for s in operation.steps)
+    steps = candidate.steps
     given = (
         getattr(step, name)
         for step in steps

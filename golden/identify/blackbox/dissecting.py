@@ -57,13 +57,13 @@ from golden.identify.blackbox.garbage import seldom_collected
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.neighbourhood import Move, nan_words
+from golden.identify.blackbox.one_term import one_sided, with_register_limits
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.product_groups import find_product_groups
 from golden.identify.blackbox.questions import KIND as CODES
 from golden.identify.blackbox.questions import KINDS as FEW_TERMS
 from golden.identify.blackbox.questions import SIGNS, Coverage, simple, zero_c
 from golden.identify.blackbox.recordings import Recording, dissect_recording
-from golden.identify.blackbox.register_limits import one_sided, with_register_limits
 from golden.identify.blackbox.repeatability import Changed, Repeated, changed_answer, check_repeatability
 from golden.identify.blackbox.report import IN_TURNS, Example, Found, of_modes, shortened
 from golden.identify.blackbox.sum_order import KIND as MASKS

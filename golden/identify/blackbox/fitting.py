@@ -262,11 +262,9 @@ def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
 def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
     """A skeleton without alignments, with another rounding for each of its steps, one after the other."""
     best = fit
-    steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
+    steps = [s for s in fit.candidate.steps if hasattr(s, "rounding")]
     for index in range(len(steps) if 1 < len(steps) <= FITS.roundings else 0):
-        now = list(
-            dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding"))
-        )
+        now = [s for s in best.candidate.steps if hasattr(s, "rounding")]
         if index >= len(now) or time.monotonic() > deadline:
             break
         for mode in MODES:

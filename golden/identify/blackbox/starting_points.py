@@ -20,10 +20,8 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.early_overflow import ONE
 from golden.identify.blackbox.fitting import Fit
-from golden.identify.blackbox.lost_products import losing
+from golden.identify.blackbox.one_term import as_rounded, losing, with_signs
 from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
-from golden.identify.blackbox.result_rounding import as_rounded
-from golden.identify.blackbox.signs import with_signs
 from golden.identify.blackbox.templates import inner_formats, uncommon
 from golden.identify.sample import evenly
 from golden.number.formats import Format, Kind

@@ -231,7 +231,7 @@ def inner_formats(one: Candidate) -> list[Format]:
 
 def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
     """Steps with a register of their own, removed: readers of it read the operands of the step instead."""
-    for steps in dict.fromkeys(o.steps for o in one.operations):
+    for steps in one.bodies:
         for place, step in enumerate(steps[:-1]):
             if step.to and not isinstance(step, Multiply | _Fma) and len(step.of) == 1:
                 rest = renamed(steps[place + 1 :], step.to, step.of[0])
@@ -240,7 +240,7 @@ def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
 
 def exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
     """Rounded sums for exact ones, and vice versa."""
-    for steps in dict.fromkeys(o.steps for o in one.operations):
+    for steps in one.bodies:
         for place, step in enumerate(steps):
             for what, new in _other_sums(one, step):
                 said = f"{what} of {' and '.join(step.of)}"
@@ -341,7 +341,7 @@ def _all_products(one: Candidate) -> int:
 def in_complement(one: Candidate) -> Iterator[Candidate]:
     """A candidate that adds terms of the other sign than c in one's complement, in every exact sum, or in
     only one."""
-    sums = dict.fromkeys(step for operation in one.operations for step in operation.steps_of(Sum))
+    sums = one.steps_of(Sum)
     found: dict[object, Candidate] = {}
     for those in (tuple(sums), *((step,) for step in sums)):
 
