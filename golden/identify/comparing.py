@@ -24,6 +24,7 @@ from golden import stimuli
 from golden.errors import MmagoldError, OperandError
 from golden.explain.trace import Trace
 from golden.identify.minimising import cost, minimise
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.number.formats import Format, to_float
@@ -256,7 +257,7 @@ def compare_and_prove(
         if proof.operands is None:
             return replace(found, proof=proof)
         search = _Differences(x, y)
-        search.keep("proof", {name: codes[None] for name, codes in proof.operands.items()})
+        search.keep("proof", picked(proof.operands, None))
         found = replace(found, example=search.shortest(), proof=proof)
     else:
         refuted = Outcome(REFUTED, 0, 0, seconds={"vectors": time.monotonic() - start})

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.budget import Budget
 from golden.identify.diagnose.conditions import products_present, zero_codes
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
@@ -63,14 +64,14 @@ def minimise(
         return minimise(one, rest, in_mode, rounds=rounds, progress=progress, budget=budget) | {"mode": mode}
     given = takes.complete(given)
     search = _Minimiser(takes, lambda batch: fails(_present(takes, batch)), rounds, progress, budget)
-    current = {name: codes[None] for name, codes in given.items()}
+    current = picked(given, None)
     # Each step lowers the cost and keeps the failure, so the loop ends.
     while search.allowed:
         simpler = search.step(current)
         if simpler is None:
             break
         current = simpler
-    return _present(takes, {name: codes[0] for name, codes in current.items()})
+    return _present(takes, picked(current, 0))
 
 
 def _present(takes: Signature, operands: Operands) -> Operands:
@@ -141,20 +142,16 @@ class _Minimiser:
             return None
         # one call asks about all that would be cheaper, the cheapest first
         cheaper = cheaper[np.argsort(costs[cheaper], kind="stable")]
-        kept = cheaper[self.failing(_picked(candidates, cheaper))]
+        kept = cheaper[self.failing(picked(candidates, cheaper))]
         if not len(kept):
             return None
-        best = _picked(candidates, kept[:1])
+        best = picked(candidates, kept[:1])
         # a second call asks about several at once; each alone fails, together they may not
         merged = _merged(current, candidates, kept)
         if merged is None or not self.allowed:
             return best
         both = self.failing(merged)
-        return _picked(merged, both[-1:]) if len(both) else best
-
-
-def _picked(batch: Operands, index: npt.NDArray[np.intp]) -> Operands:
-    return {name: codes[index] for name, codes in batch.items()}
+        return picked(merged, both[-1:]) if len(both) else best
 
 
 def _merged(current: Operands, candidates: Operands, kept: npt.NDArray[np.intp]) -> Operands | None:
@@ -188,7 +185,7 @@ def costs(unit: Unit | Signature, operands: Operands) -> npt.NDArray[np.float64]
     takes = signature_of(unit)
     if takes.modes is None:
         return _costs(takes, operands)
-    rows = ({name: codes[i] for name, codes in operands.items()} for i in range(len(operands["a"])))
+    rows = (picked(operands, i) for i in range(len(operands["a"])))
     return np.array([cost(takes, row) for row in rows])
 
 

@@ -15,6 +15,7 @@ from golden import stimuli
 from golden.identify.blackbox import fitting
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.early_overflow import lowered
+from golden.identify.sample import joined, picked
 from golden.number.formats import to_float
 from golden.program.signature import Operands
 
@@ -50,12 +51,12 @@ def questions(
         for place, one in enumerate(aimed)
         for index, kind in enumerate(_KINDS)
     ]
-    operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    operands = joined(parts)
     differing = np.flatnonzero(_differ(candidates, operands))
     # Queries at most: they are sent before every ranking.
     queries = 384
     some = rng(len(parts)).permutation(differing)[:queries]
-    return {name: codes[some] for name, codes in operands.items()} if len(some) else None
+    return picked(operands, some) if len(some) else None
 
 
 def _differ(candidates: Sequence[Candidate], operands: Operands) -> npt.NDArray[np.bool_]:

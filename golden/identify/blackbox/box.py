@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from golden.errors import MmagoldError, OperandError, one_line
 from golden.identify.blackbox.questions import Coverage
+from golden.identify.sample import picked
 from golden.identify.search import Statistics
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
@@ -241,7 +242,7 @@ class Bank:
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""
         found = Bank(self.takes)
-        found.operands = {name: codes[index] for name, codes in self.operands.items()}
+        found.operands = picked(self.operands, index)
         found.answers, found.kinds, found._kind = self.answers[index], self.kinds, self._kind[index]
         found.statistics = self.statistics
         return found

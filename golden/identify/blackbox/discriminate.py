@@ -26,6 +26,7 @@ from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.neighbourhood import Hints, Move, moves, resets
 from golden.identify.blackbox.policy import RIVALS
 from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
+from golden.identify.sample import joined, picked
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.number.frozen import replace
@@ -265,7 +266,7 @@ def questions(
         if aimed[key] > RIVALS.own and not key.endswith(_FLOORS):
             continue
         own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
-        own = _joined(
+        own = joined(
             [
                 own,
                 among_zeros(takes, own, rng(1000 + index, 1)),
@@ -273,10 +274,10 @@ def questions(
             ]
         )
         shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[: RIVALS.taken]
-        found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
+        found += [picked(own, shown)] if len(shown) else []
     # Every operand in the result has two different answers, of the candidate and of a rival.
     found += [pool.taken for pool in pools if pool.chosen.any()]
-    return _joined(found) if found else None
+    return joined(found) if found else None
 
 
 def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
@@ -294,10 +295,10 @@ def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int,
     few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, RIVALS.many * each), partial(rng, len(drawn)))
     few = among_zeros(takes, few, rng(len(drawn), 1))
     over = _aimed_at(candidate, {"near_overflow": RIVALS.some * each}, partial(rng, len(drawn), 2))
-    few = _joined([few, near_overflow(takes, over, rng(len(drawn), 3))])
+    few = joined([few, near_overflow(takes, over, rng(len(drawn), 3))])
     none = vanishing(candidate.instruction, RIVALS.some * each, rng(len(drawn), 4))
-    few = few if none is None else _joined([few, none])
-    pools = (_joined(drawn), few)
+    few = few if none is None else joined([few, none])
+    pools = (joined(drawn), few)
     return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
 
 
@@ -313,8 +314,8 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
         for index, kind in enumerate(stimuli.KINDS):
             drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
             differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[: RIVALS.taken]
-            found += [{name: codes[differing] for name, codes in drawn.items()}] if len(differing) else []
-    return _joined(found) if found else None
+            found += [picked(drawn, differing)] if len(differing) else []
+    return joined(found) if found else None
 
 
 def by_solver(
@@ -344,8 +345,8 @@ def by_solver(
         if told.outcome.verdict == PROVED:
             equal.add(rival)
         if told.operands is not None:
-            batch = {name: codes[None] for name, codes in told.operands.items()}
-            found = batch if found is None else _joined([found, batch])
+            batch = picked(told.operands, None)
+            found = batch if found is None else joined([found, batch])
     return found, equal
 
 
@@ -355,13 +356,10 @@ class _Pool:
     def __init__(self, candidate: Candidate, operands: Operands, rng: np.random.Generator) -> None:
         count = len(operands["a"])
         mixed = rng.permutation(count)
-        self.operands = {name: codes[mixed] for name, codes in operands.items()}
+        self.operands = picked(operands, mixed)
         ends = sorted({count // share for share in RIVALS.parts})
         self.parts = [slice(start, end) for start, end in pairwise((0, *ends))]
-        self.trials = [
-            Trials(candidate.takes, {name: codes[part] for name, codes in self.operands.items()})
-            for part in self.parts
-        ]
+        self.trials = [Trials(candidate.takes, picked(self.operands, part)) for part in self.parts]
         self.answers = [trials.answers(candidate.program).copy() for trials in self.trials]
         self.chosen = np.zeros(count, bool)
 
@@ -382,21 +380,17 @@ class _Pool:
     @property
     def taken(self) -> Operands:
         """The operands that were selected."""
-        return {name: codes[self.chosen] for name, codes in self.operands.items()}
+        return picked(self.operands, self.chosen)
 
 
 def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:
     """Operands that are aimed at a candidate, with a count for each kind."""
-    return _joined(
+    return joined(
         [
             stimuli.generate(target.instruction, kind, count, rng(place))
             for place, (kind, count) in enumerate(counts.items())
         ]
     )
-
-
-def _joined(parts: list[Operands]) -> Operands:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _at_scaled_floors(key: str, target: Candidate, candidate: Candidate, rng: Rng) -> Iterator[Operands]:

@@ -77,7 +77,7 @@ from golden.identify.blackbox.unexplained import (
     without_invented_words,
 )
 from golden.identify.minimising import costs, minimise
-from golden.identify.sample import evenly
+from golden.identify.sample import evenly, joined, picked
 from golden.kernels.sum_tree import Node
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
@@ -259,7 +259,7 @@ def _in_turns(unit: Unit, found: Found, asks: int, deadline: float, seed: int) -
             stimuli.generate(box.own, kind, count, np.random.default_rng([seed, place]))
             for place, kind in enumerate(stimuli.KINDS)
         ]
-        operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        operands = joined(parts)
         answers = box.answer(operands)
     except BudgetEnded:
         said = "the time ended before the modes were tried in turns: no query followed one in another mode"
@@ -523,7 +523,7 @@ class _Search:
         ]
         drawn += simple(self.takes, each, self._rng(1, len(stimuli.KINDS)))
         kinds = [kind for kind, operands in drawn for _ in operands["c"]]
-        together = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
+        together = joined([part for _, part in drawn])
         self.bank.add_each(
             kinds, *self.dense.ask(together)
         )  # at once: one call may be one run of a simulator
@@ -552,7 +552,7 @@ class _Search:
     def _ask_again_lower(self, kinds: frozenset[str], end: int, most: int) -> None:
         """Repeats the first questions of a kind, at most `most`, with all products below 2^end."""
         (kind,), part = kinds, self.bank.of_kinds(kinds)
-        first = {name: codes[:most] for name, codes in part.operands.items()}
+        first = picked(part.operands, slice(most))
         operands = lowered(self.takes, first, end, self._rng(1, len(self.bank)))
         self.bank.add(kind, *self.dense.ask(operands))
 
@@ -926,9 +926,9 @@ class _Search:
         parts = [one for one in drawn if one is not None]
         if not parts:
             return False
-        whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+        whole = joined(parts)
         some = evenly(np.arange(len(whole["a"])), self._left)
-        whole, answers = self._final_queries({name: codes[some] for name, codes in whole.items()})
+        whole, answers = self._final_queries(picked(whole, some))
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
@@ -1023,14 +1023,14 @@ class _Search:
         drawn = list(self._drawn(unit, share, self.turn))
         self.turn += 1
         self._report_progress("checking", self.turn, 0)
-        operands = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
+        operands = joined([part for _, part in drawn])
         operands = with_kept_loads(unit, operands)
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
         if self.own.pattern is not None:  # the bank has no metadata, which are part of the question
             again = evenly(np.flatnonzero(wrong), min(QUESTIONS.wrong_again, self._left))
-            some = {name: codes[again] for name, codes in operands.items()}
+            some = picked(operands, again)
             self._stop_if_changed(changed_answer(self.box, some, answers[again]))
         if len(self.checked) * self.takes.k < QUESTIONS.checked:
             kinds = [kind for kind, _ in drawn for _ in range(share)]
@@ -1043,7 +1043,7 @@ class _Search:
             self.state.differing[kind] = before[0] + len(hits), before[1] + share
             if len(hits):
                 taken = index * share + hits[: QUESTIONS.taken]
-                few = {name: codes[taken] for name, codes in operands.items()}
+                few = picked(operands, taken)
                 wrong_kinds.append((kind, few, answers[taken]))
         for kind, part, codes in wrong_kinds:
             self._keep(kind, part, codes)
@@ -1106,20 +1106,20 @@ class _Search:
             def fails(batch: Operands, queried: list[tuple[Operands, Any]] = queried) -> Any:
                 count = len(batch["a"])
                 some = evenly(np.arange(count), QUESTIONS.shrinking)
-                given = {name: codes[some] for name, codes in batch.items()}
+                given = picked(batch, some)
                 put, answers = self.dense.ask(given)
                 queried.append((put, answers))
                 differ = np.zeros(count, bool)
                 differ[some] = (candidate.dot(**put) != answers) & (put["c"] == given["c"])
                 return differ
 
-            first = {name: codes[0] for name, codes in operands.items()}
+            first = picked(operands, 0)
             least = minimise(self.takes, first, fails, rounds=SHRINK_ROUNDS)
-            batch = {name: codes[None] for name, codes in least.items()}
+            batch = picked(least, None)
             self.bank.add("shrunk", *self.dense.ask(batch))
             most = QUESTIONS.shrunk_kept
             for part, answers in queried[-3:]:
-                self.bank.add("shrunk", {name: codes[:most] for name, codes in part.items()}, answers[:most])
+                self.bank.add("shrunk", picked(part, slice(most)), answers[:most])
 
     # The result ---------------------------------------------------------------------------------------------
 
@@ -1234,7 +1234,7 @@ class _Search:
             return None
         part = self.bank.part(wrong)
         place = int(np.argmin(costs(self.takes, part.operands)))
-        operands = {name: codes[place] for name, codes in part.operands.items()}
+        operands = picked(part.operands, place)
         return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
 
     def _known(self, unit: Instruction) -> tuple[str, ...]:
@@ -1284,7 +1284,7 @@ class _Search:
         self.solver -= time.monotonic() - start
         if found is not None:
             some = evenly(np.arange(len(found["a"])), self._left)
-            queried = self._final_queries({name: codes[some] for name, codes in found.items()})
+            queried = self._final_queries(picked(found, some))
             self.bank.add(_SOLVED, *queried)
             evidence = self._evidence(candidate)
         return replace(evidence, properties=tuple(one.without(equal) for one in evidence.properties))

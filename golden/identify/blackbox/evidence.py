@@ -23,6 +23,7 @@ from golden.identify.blackbox.neighbourhood import Move, settings
 from golden.identify.blackbox.sum_order import KIND
 from golden.identify.minimising import costs, minimise
 from golden.identify.probe.probes import Unreachable, exact_code
+from golden.identify.sample import picked
 from golden.kernels.sum_tree import C, Node, predicted, terms_of
 from golden.model.instruction import Instruction
 from golden.number.formats import to_float
@@ -189,9 +190,9 @@ def _weighed(
 def _witness(value: str, bank: Bank, wrong: np.ndarray[Any, Any], answers: np.ndarray[Any, Any]) -> Witness:
     """The simplest question that refutes a value."""
     some = wrong[:_LOOKED_AT]
-    operands = {name: codes[some] for name, codes in bank.operands.items()}
+    operands = picked(bank.operands, some)
     place = int(np.argmin(costs(bank.takes, operands)))
-    least = {name: codes[place] for name, codes in operands.items()}
+    least = picked(operands, place)
     return Witness(value, len(wrong), least, int(bank.answers[some[place]]), int(answers[some[place]]))
 
 
@@ -224,7 +225,7 @@ def _simplified(
     for place, (key, operands) in enumerate(least.items()):
         witness, other = shown[key][0]
         if right[place]:
-            says = int(other.dot(**{name: codes[None] for name, codes in operands.items()})[0])
+            says = int(other.dot(**picked(operands, None))[0])
             simple = replace(witness, operands=operands, box=int(answers[place]), other=says)
             shown[key][0] = simple, other
     return sent, answers
@@ -285,7 +286,7 @@ def forced(changes: Sequence[str], bank: Bank) -> list[Forced]:
                 some = hits[:_LOOKED_AT]
                 least = some[int(np.argmin(costs(bank.takes, bank.part(some).operands)))]
                 old = settings(one.before.operations).get(one.partition(" = ")[0], "")
-                operands = {name: codes[least] for name, codes in bank.operands.items()}
+                operands = picked(bank.operands, least)
                 answers = int(bank.answers[least]), int(before[least])
                 found.append(Forced(str(one), place, old, len(hits), operands, *answers))
     return found
@@ -321,7 +322,7 @@ def shrunk(
     simple = list(found)
     for place, ((before, after), operands) in enumerate(zip(pairs, least, strict=False)):
         assert before is not None and after is not None
-        says = {name: codes[place] for name, codes in sent.items()}
+        says = picked(sent, place)
         if int(after.dot(**says)) == answers[place] and np.array_equal(says["c"], operands["c"]):
             now = int(answers[place]), int(before.dot(**says))
             simple[place] = replace(found[place], operands=operands, box=now[0], before=now[1])
@@ -472,7 +473,7 @@ def _meeting(
         node.brackets(),
         (pair[0], pair[1]),
         len(rows),
-        {name: codes[first] for name, codes in masks.bank.operands.items()},
+        picked(masks.bank.operands, first),
         terms - size,
         int(masks.bank.answers[first]),
         elsewhere,

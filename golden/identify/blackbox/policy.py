@@ -236,8 +236,36 @@ class RivalPolicy:
     far: int = 50
 
 
+@dataclass(frozen=True)
+class RecordingPolicy:
+    """The search in a recording, which cannot be queried: a part is held back to check what the rest shows.
+
+    Attributes:
+        used: dot products that the search sees first, at most; `used_share`: as a part of all.
+        taken: counterexamples of the held-back part that join the search at a time; `rounds`: how often.
+        starts: catalogued programs that are fitted; `orders`: ranked orders of the sum.
+        weighing: seconds for the evidence; `rivals`: seconds for the rivals.
+        compared: operands on which a rival is compared with the candidate.
+        values: values of single keys for which distinguishing operands are searched; `of_one_key`: for one
+            key.
+    """
+
+    used: int = 6_000
+    used_share: float = 0.6
+    taken: int = 400
+    rounds: int = 8
+    starts: int = 4
+    orders: int = 6
+    weighing: float = 10.0
+    rivals: float = 20.0
+    compared: int = 20_000
+    values: int = 24
+    of_one_key: int = 1
+
+
 QUESTIONS = QuestionPolicy()
 TIMES = TimePolicy()
 STARTS = StartPolicy()
 FITS = FitPolicy()
 RIVALS = RivalPolicy()
+RECORDINGS = RecordingPolicy()

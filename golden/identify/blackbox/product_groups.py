@@ -18,6 +18,7 @@ import numpy.typing as npt
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.sum_order import KIND, finite_marks
 from golden.identify.probe.probes import Unreachable, exact_code, factors
+from golden.identify.sample import picked
 from golden.kernels.sum_tree import C, Node
 from golden.number.formats import Kind
 from golden.program.signature import Bits, Operands, Signature
@@ -92,7 +93,7 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> tuple[tuple[
             # Fits need some of the questions about pairs.
             most = 64
             kept = slice(None, None, max(len(rows) // most, 1))
-            bank.add(KIND, {name: codes[kept] for name, codes in shown[1].items()}, shown[2][kept])
+            bank.add(KIND, picked(shown[1], kept), shown[2][kept])
             return groups
     return ()
 

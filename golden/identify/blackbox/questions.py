@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
+from golden.identify.sample import joined
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
@@ -48,7 +49,7 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
     k = takes.stored_k
     for name, products, with_c in (*_SHAPES, *(_PAIRS if k > 1 else ())):
         parts = [stimuli.generate(takes, kind, each, rng) for kind in _DRAWN]
-        whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
+        whole = joined(parts)
         ranks = np.argsort(rng.random((len(whole["a"]), k)), axis=1)
         for operand in "ab":
             kept = np.where(ranks < products, whole[operand], takes.at_rest(operand))
@@ -71,7 +72,7 @@ def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | 
     if not (c.is_float and c.signed and takes.formats["d"].is_float):
         return None
     parts = [stimuli.generate(takes, kind, each, rng) for kind in _SIGNS_DRAWN]
-    whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
+    whole = joined(parts)
     zero = np.full_like(whole["c"], takes.at_rest("c"))
     both = np.concatenate([zero, stimuli.negate(c, zero)]).astype(zero.dtype)
     return {name: np.concatenate([codes, codes]) for name, codes in whole.items()} | {"c": both}

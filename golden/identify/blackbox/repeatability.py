@@ -15,7 +15,7 @@ from golden import stimuli
 from golden.explain.numbers import hex_text
 from golden.identify.blackbox.box import Box, BudgetEnded
 from golden.identify.blackbox.report import operands_text
-from golden.identify.sample import evenly
+from golden.identify.sample import evenly, joined, picked
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands, Signature
 
@@ -89,21 +89,21 @@ def check_repeatability(box: Box, rng: Callable[..., np.random.Generator]) -> Re
     # 16 questions of each kind, and at most one in 600 of the budget for each kind.
     whole = _questions(box.takes, max(1, min(16, box.asks // 600)), rng)
     parts = [np.arange(turn, turn + 1) for turn in range(_ALONE)] + [np.arange(_ALONE, _FEW)]
-    few = [box.ask(_at(whole, part)) for part in parts]
+    few = [box.ask(picked(whole, part)) for part in parts]
     # One query in 4 of the budget is used here, at most.
     share = 4
-    whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // share // 2))
+    whole = picked(whole, _spaced(len(whole["a"]), box.can_answer() // share // 2))
     sent, first = box.ask(whole)
     count = len(first)
     turned = np.arange(count)[::-1]
-    repeats = few + [box.ask(_at(whole, part)) for part in np.split(turned, [count // 3])]
+    repeats = few + [box.ask(picked(whole, part)) for part in np.split(turned, [count // 3])]
     place = np.concatenate([*parts, turned])
     again = np.concatenate([answers for _, answers in repeats])
     same = np.concatenate([part["c"] for part, _ in repeats]) == sent["c"][place]
     other = np.flatnonzero((again != first[place]) & same)
     if len(other):
         found = [
-            Discrepancy(_at(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
+            Discrepancy(picked(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
             for i in other
         ]
         return Repeated(count, len(np.unique(place[other])), changed=cause_of(box, found))
@@ -122,7 +122,7 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
         other = np.flatnonzero((answers != answers[block]) & (sent["c"] == sent["c"][block]))
         if len(other):
             found = [
-                Discrepancy(_at(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
+                Discrepancy(picked(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
                 for i in other
             ]
             return replace(clean, differ=len(np.unique(block[other])), changed=cause_of(box, found))
@@ -159,7 +159,7 @@ def at_every_place(takes: Signature, operands: Operands, tile: Tile) -> list[Cha
         )
         said += f" than at row 0, column 0, as at row {rows[0]}, column {columns[0]}"
         answers = int(codes[0, 0]), int(codes[rows[0], columns[0]])
-        found.append(Changed(TILE, said, _at(operands, turn), *answers))
+        found.append(Changed(TILE, said, picked(operands, turn), *answers))
     return found
 
 
@@ -189,7 +189,7 @@ def changed_answer(
         return None
     sent, now = box.ask(questions)
     other = np.flatnonzero((now != answers) & (sent["c"] == questions["c"]))
-    found = [Discrepancy(_at(questions, i), int(answers[i]), int(now[i])) for i in other]
+    found = [Discrepancy(picked(questions, i), int(answers[i]), int(now[i])) for i in other]
     return cause_of(box, found, early) if found else None
 
 
@@ -199,18 +199,13 @@ def _questions(
     """Questions of kinds by their places, of all of them by default."""
     chosen = range(len(stimuli.KINDS)) if places is None else places
     parts = [stimuli.generate(takes, stimuli.KINDS[place], each, rng(place)) for place in chosen]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return joined(parts)
 
 
 def _spaced(count: int, most: int) -> npt.NDArray[np.int64]:
     """Up to `most` of `count` places, evenly spaced so that all kinds stay, and always the first few."""
     step = max(1, -(-count // max(most, 1)))
     return np.union1d(np.arange(min(_FEW, count)), np.arange(0, count, step))
-
-
-def _at(operands: Operands, index: Any) -> Operands:
-    """Some of the questions, or one."""
-    return {name: codes[index] for name, codes in operands.items()}
 
 
 _IN_A_ROW = 64
@@ -333,7 +328,7 @@ class _Experiments:
         for _ in range(_TURNS):
             self._alone()  # the second turn stands at another place of whatever counts answers
             for other in others:
-                self._ask({name: codes[[other]] for name, codes in self.one.batch.items()})
+                self._ask(picked(self.one.batch, [other]))
                 seen.setdefault(other, set()).add(self._alone())
         answers = list(dict.fromkeys(min(codes) for codes in seen.values()))
         if any(len(codes) > 1 for codes in seen.values()) or len(answers) < 2:

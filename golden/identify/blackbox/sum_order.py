@@ -15,6 +15,7 @@ import numpy as np
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box, dense_view
 from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
+from golden.identify.sample import joined, picked
 from golden.kernels.sum_tree import C, Node, Pair, exact_tree_of, predicted, terms_of, tree_of
 from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
@@ -147,7 +148,7 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
     if (operands["c"] != wanted).any():
         return None
     kept = slice(None, None, max(len(pairs) // _MOST_KEPT, 1))
-    bank.add(KIND, {name: codes[kept] for name, codes in operands.items()}, answers[kept])
+    bank.add(KIND, picked(operands, kept), answers[kept])
     codes, places_of = np.unique(answers, return_inverse=True)
     sizes = np.zeros(len(codes), np.int64)
     for place, code in enumerate(codes.tolist()):
@@ -255,7 +256,7 @@ def _infinite(box: Box, tried: Sequence[_Marks]) -> list[bool]:
     parts = [
         _questions(box.takes, marks, [(place,) for place in (0, len(marks.slots) - 1, C)]) for marks in tried
     ]
-    operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    operands = joined(parts)
     _, answers = box.ask(operands)
     special = [box.takes.formats["d"].decode(code).kind >= Kind.INFINITY for code in answers.tolist()]
     return [any(part) for part in np.split(np.array(special), len(tried))]
@@ -283,7 +284,7 @@ def masks(probe: Probe, pairs: Sequence[tuple[int, int]]) -> list[Shot]:
         shots = [
             probe.run(
                 f"X = 2^{marks.top} in {first}, -X in {second}, 2^{marks.small} elsewhere",
-                {name: codes[row] for name, codes in whole.items()},
+                picked(whole, row),
             )
             for row, (first, second) in enumerate(said)
         ]

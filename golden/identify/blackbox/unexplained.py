@@ -21,6 +21,7 @@ from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.diagnose.conditions import known, products_present, special, subnormal, zero_codes
 from golden.identify.minimising import costs
 from golden.identify.probe.probes import Unreachable, exact_code, factors
+from golden.identify.sample import joined, picked
 from golden.kernels.sum_tree import Node
 from golden.number.formats import Format, Kind, to_float
 from golden.number.frozen import replace
@@ -227,9 +228,9 @@ def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:
 
 def _shown(bank: Bank, text: str, rows: npt.NDArray[np.int64]) -> Law:
     """A law with the simplest of some questions."""
-    operands = {name: codes[rows] for name, codes in bank.operands.items()}
+    operands = picked(bank.operands, rows)
     place = int(np.argmin(costs(bank.takes, operands)))
-    return Law(text, {name: codes[place] for name, codes in operands.items()}, int(bank.answers[rows[place]]))
+    return Law(text, picked(operands, place), int(bank.answers[rows[place]]))
 
 
 def _number(value: Fraction) -> str:
@@ -271,7 +272,7 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
         queried = [_placed(box, terms, places) for terms in (ladder, mask)]
     except Unreachable:
         return None
-    whole = {name: np.concatenate([one[name] for one in queried]) for name in queried[0]}
+    whole = joined(queried)
     _, answers = box.ask(whole)
     raised, left = np.split(answers, 2)
     if not (raised == up).all() or (to_float(d, left) != 0).any():
@@ -282,7 +283,7 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
         f"2^{-bits - 1} and 2^{-2 * bits - 1} the two small terms meet before the large one, wherever they "
         f"are, and next to 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded sums has both"
     )
-    return Law(text, {name: codes[0] for name, codes in queried[0].items()}, int(raised[0]))
+    return Law(text, picked(queried[0], 0), int(raised[0]))
 
 
 def _placed(box: Box, terms: Sequence[Fraction], places: Sequence[Sequence[int]]) -> Operands:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from golden.explain.numbers import hex_text
 from golden.identify.diagnose.mutations.mutation import CONTEXT
 from golden.identify.diagnose.policy import CONDITIONS
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
@@ -140,9 +141,9 @@ def where(
         of: whose result `expected` is: "the candidate's".
     """
     some = _sample(wrong)
-    picked = {name: codes[some] for name, codes in operands.items()}
+    part = picked(operands, some)
     limits: _Limits = {}
-    every = _all(formats, picked, expected[some], wrong[some], of, limits)
+    every = _all(formats, part, expected[some], wrong[some], of, limits)
     listed = [one for one in every if one.mask.any() and not one.mask.all()]
     left, rules = np.ones(len(some), np.bool_), list[dict[str, bool]]()
     while len(rules) < CONDITIONS.sentences:

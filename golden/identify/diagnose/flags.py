@@ -22,6 +22,7 @@ from golden.identify.diagnose.mutations import Mutation, of_signals, run
 from golden.identify.diagnose.mutations.modes import mode_skews
 from golden.identify.diagnose.mutations.mutation import fields, sets, signal
 from golden.identify.diagnose.policy import FLAGS, SEARCH
+from golden.identify.sample import picked
 from golden.identify.search import Pass, Search
 from golden.model.instruction import Instruction
 from golden.number.formats import Kind
@@ -260,7 +261,7 @@ class _Flag:
         )
         found = []
         for places in (wrong, right):
-            some = {name: codes[places] for name, codes in self.operands.items()}
+            some = picked(self.operands, places)
             found.append(run(self.ins, (way.fault,), some) == self.d[places])
         return (int(found[0].sum()) if found[1].all() else 0), len(wrong)
 
@@ -270,16 +271,16 @@ class _Flag:
         stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
         ways = [(way, way.bits()) for way in self._ways() if way.slug not in stuck]
         delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
-        picked = self._some(FLAGS.pairs)
-        own, actual, few = self.own, self.actual[self.index][picked], [bits[picked] for _, bits in ways]
+        places = self._some(FLAGS.pairs)
+        own, actual, few = self.own, self.actual[self.index][places], [bits[places] for _, bits in ways]
         found = []
         for at, (one, bits) in enumerate(ways):
             for rule in _DELAYS if len(own) >= SEARCH.ordered else ():
                 late = np.roll(bits, _DELAYS[rule])
-                if (late[picked] == actual).all() and not self._left(late):
+                if (late[places] == actual).all() and not self._left(late):
                     found.append(_both(delays[rule], one, late))
             for other, (two, more) in enumerate(ways[:at]):
-                if (np.where(own[picked], few[at] & few[other], few[at] | few[other]) == actual).all():
+                if (np.where(own[places], few[at] & few[other], few[at] | few[other]) == actual).all():
                     bits_of_both = np.where(own, bits & more, bits | more)
                     found += [] if self._left(bits_of_both) else [_both(two, one, bits_of_both)]
         return found
@@ -399,11 +400,11 @@ class _Flag:
             return
         left = [_HALF_UNSEEN, *(one for one in of_signals(self.ins) if not one.in_order)]
         for count, kept in FLAGS.signals:
-            picked = self._some(count)
-            few = {name: codes[picked] for name, codes in self.operands.items()}
-            actual = self.actual[self.index][picked]
+            places = self._some(count)
+            few = picked(self.operands, places)
+            actual = self.actual[self.index][places]
             misses = [int((datapath.inexact(self.ins, (one,), few) != actual).sum()) for one in left]
-            least = min([*misses, int((self.own[picked] != actual).sum()) - 1])
+            least = min([*misses, int((self.own[places] != actual).sum()) - 1])
             left = [one for one, missed in zip(left, misses, strict=True) if missed <= least + FLAGS.spare][
                 :kept
             ]
