@@ -3,12 +3,11 @@ line."""
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Iterator
 from typing import Any
 
+from hw_capture.timing import records
 from hw_capture.timing.records import head, table
 from hw_capture.timing.scalar.bench import PASSES, TURNS, WARPS, Result, Timed
 from hw_capture.timing.scalar.programs import COUNTS, TABLE_ONE, Built
@@ -146,16 +145,16 @@ def _of_three(timed: Timed, name: str) -> dict[str, float | str]:
 
 def csv_text(result: Result) -> str:
     """Returns the points as CSV with a header."""
-    stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    return records.csv_text(_COLUMNS, _csv_rows(result))
+
+
+def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     for timed in result.timed:
         operation = timed.built.operation
         for p in timed.points:
             numbers = (f"{n:.3f}" for n in (p.cycles, p.least, p.most))
             where = (operation.name, operation.theme, timed.built.plan.link, p.warps, p.ilp)
-            rows.writerow((*where, *numbers, f"{p.throughput:.1f}", _UNIT))
-    return stream.getvalue()
+            yield *where, *numbers, f"{p.throughput:.1f}", _UNIT
 
 
 def spread(result: Result) -> float:
