@@ -49,6 +49,7 @@ def aim(
     nearest: dict[tuple[str, str], tuple[npt.NDArray[np.int64], dict[str, Bits], Bits]] = {}
     looked = turn = 0
     while coverage.holes() and looked < most:
+        # 1. Fresh operands, and changed copies of those that came nearest to a hole.
         drawn, kinds = _drawn(ins, rng, turn)
         turn += 1
         parents = [(operands, of) for _, operands, of in nearest.values() if len(of)]
@@ -59,6 +60,7 @@ def aim(
             changed = _changed(ins, {name: codes[chosen] for name, codes in pool.items()}, rng)
             drawn = {name: np.concatenate([drawn[name], changed[name]]) for name in drawn}
             kinds = np.concatenate([kinds, of[chosen]])
+        # 2. What hits a hole is a vector; what comes near one is a parent of the next round.
         results = ins.answers(drawn)
         looked += len(kinds)
         wanted = _wanted(coverage)
@@ -69,6 +71,7 @@ def aim(
             answers = {name: codes[hits] for name, codes in results.items()}
             coverage.sample(found, answers["d"])
             yield VectorSet.of(ins, "dot", found, answers, kinds[hits], seed)
+        # Afterwards `nearest` has parents for open holes only.
         nearest = _kept(nearest, distances, drawn, kinds, set(coverage.holes()))
 
 

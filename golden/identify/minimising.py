@@ -54,6 +54,7 @@ def minimise(
     """
     takes = signature_of(unit)
     given = takes.check_named(operands)
+    # In a unit with modes the mode stays: the operands of one mode become simpler.
     if takes.modes is not None:
         one, rest = takes.in_mode_of(given)
         mode = given["mode"]
@@ -290,6 +291,7 @@ def _shifts(takes: Signature, operands: Operands) -> Iterator[Operands]:
         operands["c"],
         *(takes.formats[name] for name in "abc"),
     )
+    # The other sign of all products and of c: it may read simpler.
     yield {"a": stimuli.negate(fmt_a, a), "c": stimuli.negate(fmt_c, c)}
     if not (fmt_a.is_float and fmt_b.is_float and fmt_c.is_float):
         return
@@ -301,6 +303,7 @@ def _shifts(takes: Signature, operands: Operands) -> Iterator[Operands]:
     for i in range(len(_STEPS)):
         if can_a[i].all() and can_c[i]:
             yield {"a": all_a[i : i + 1], "c": all_c[i : i + 1]}
+        # One factor up and the other down: the product stays, its factors come near 1.
         for place in places:
             if can_a[i, place] and can_b[i, place]:
                 yield {

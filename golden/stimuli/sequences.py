@@ -104,11 +104,13 @@ def arrange(
     count = len(operands["a"])
     starts, lengths = _plan(count, rng)
     origin = np.arange(count)
+    # Long sequences get dot products of moderate size: one infinity would hide all that follow it.
     long_ones = np.repeat(lengths >= LONG, lengths)
     tame = _tame(takes, operands)
     wild = np.flatnonzero(long_ones & ~tame)
     if tame.any():
         origin[wild] = rng.choice(np.flatnonzero(tame), len(wild))
+    # Some sequences hold dot products of one size, which all meet in the sum.
     growing = _growing(takes, operands, rng, count)
     for at, chosen in growing:
         origin[at : at + len(chosen)] = chosen
@@ -117,11 +119,14 @@ def arrange(
     share = 0.6
     makers = (starts + behind)[(lengths > 1 + behind) & (rng.random(len(starts)) < share)]
     for at, chosen in growing:
+        # A growing sequence stays as it is: nothing in it is exchanged.
         makers = makers[(makers < at - 1) | (makers >= at + len(chosen))]
     origin[makers] = origin[makers + 1]
+    # The operands in their order; the makers get products that sum to the c that comes next.
     placed = {name: codes[origin] for name, codes in operands.items()}
     for name, codes in making(takes, placed, placed["c"][makers], makers, rng).items():
         placed[name][makers] = codes
+    # `clear` begins each sequence; a growing one has no other clear within it.
     clear = np.zeros(count, np.uint8)
     clear[starts] = 1
     for at, chosen in growing:

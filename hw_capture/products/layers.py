@@ -226,6 +226,7 @@ class _Layer:
 def _answers(batches: Sequence[int], seen: dict[str, _Seen]) -> Iterable[Answer]:
     """The answers, those with the same bits once; fewer rows than ROWS are the same if these are."""
     found: list[tuple[int, list[int]]] = []
+    # The largest batch first: a smaller one is compared on the rows that both have.
     for i in sorted(range(len(batches)), key=lambda i: -batches[i]):
         rows = min(batches[i], ROWS)
         for first, members in found:

@@ -380,6 +380,7 @@ class DotProductTB(Bench):
         if not isinstance(instruction, Instruction):
             from rtl_tb.dut.description import load_dut
 
+            # A dut.yaml sets what the caller does not: reset, comparison, and whether results can be stalled.
             described = load_dut(instruction)
             instruction, level, compare = described.instruction, described.level, compare or described.compare
             if described.reset is not None:
@@ -391,6 +392,7 @@ class DotProductTB(Bench):
         self.layout = WordLayout.of(instruction, level)
         self.scoreboard = Scoreboard(instruction, level, compare)
         self.scoreboard.failures = self.failures
+        # A port of another width would shift every operand: refused before a clock runs.
         for name, channel, width in (
             ("in_data", self.source.channel, self.layout.operand_width),
             ("out_data", self.sink.channel, self.layout.result_width),

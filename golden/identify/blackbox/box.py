@@ -149,6 +149,7 @@ class Box:
         """
         count = len(operands["a"])
         begun = time.monotonic()
+        # A batch that would end after the deadline is not sent: its answers would come too late.
         if count > self.asks - self.queries or begun + self.meter.of(count) > self.deadline:
             raise BudgetEnded
         self.meter.queries += count
@@ -309,6 +310,7 @@ def dense_view(unit: Unit) -> Unit:
     metadata = np.full(takes.operand_shapes(matrices=False)["metadata"], rest, np.uint8)
     columns = takes.pattern.columns(metadata)
 
+    # b is spread over the columns that these metadata select; a block of scales holds fewer products.
     def answer(a: Bits, b: Bits, c: Bits, **scales: Bits) -> Bits:
         spread = np.zeros((*b.shape[:-1], takes.k), b.dtype)
         spread[..., columns] = b

@@ -164,6 +164,7 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
     found: dict[object, fitting.Fit] = {}
     most = words(fit.candidate)
     starts = []
+    # The candidate without one of its keys, as a start.
     for reset in resets(fit.candidate):
         new = reset.apply(fit.candidate)
         if new is not None and time.monotonic() < deadline:
@@ -171,6 +172,7 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
             start = fitting.Fit(new, fitting.wrong_of(bank, new), changes)
             if start.wrong or words(new) < most:  # else it is a neighbour like all others
                 starts.append(start)
+    # The starts that lose least come first.
     for start in sorted(starts, key=_wrong):
         if time.monotonic() > deadline or len(found) >= RIVALS.plainer:
             break

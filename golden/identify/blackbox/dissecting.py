@@ -199,6 +199,7 @@ def _as_unit(
         if missing:
             raise OperandError(f"argument 'formats' lacks {', '.join(missing)}, expected a, b, c and d")
         unit = FunctionUnit(box, formats, k, getattr(box, "__name__", "function"), **more)
+    # What no search knows yet is refused before the first query.
     takes = signature_of(unit)
     if takes.state and takes.pattern is not None:
         raise OperandError(f"{takes.name} keeps its accumulator and is sparse, expected one or the other")
@@ -237,8 +238,10 @@ def _mode_by_mode(
     )
     found: dict[int, Found] = {}
     before: Candidate | None = None
+    # A part of the budget is kept for switching between modes.
     share = min(asks // QUESTIONS.in_turns, 2 * len(stimuli.KINDS) * QUESTIONS.last)
     for turn, code in enumerate(codes):
+        # The time left is shared by the modes left; a mode begins with the result of the one before.
         left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / QUESTIONS.in_turns)
         each = (asks - share) // len(codes)
         search = _Search(views[code], left, each, seed, progress, before, own.get(code), solver)
@@ -354,6 +357,7 @@ class _Search:
             FileFormatError: it is of another box or version. OperandError: the box has other answers now.
         """
         kept = memory.load(path, name_of(self.box.unit), self.own, self.takes)
+        # Some of the old questions again: answers of another box would mislead every fit.
         some = np.random.default_rng([self.seed, kept.turn]).permutation(len(kept.bank))[: QUESTIONS.resumed]
         if len(some):
             part = kept.bank.part(some)
@@ -369,6 +373,7 @@ class _Search:
         self.bank, self.state.tree, self.groups, self.turn = kept.bank, kept.tree, kept.groups, kept.turn
         self.codes.add(kept.bank.operands)
         self.remembered, self.before, self.end = len(kept.bank) > 0, kept.queries, kept.end
+        # Earlier checks of the candidate count only if it still explains all questions.
         candidate = kept.candidate()
         if candidate is not None:
             wrong = fitting.wrong_of(self.bank, candidate)
@@ -760,10 +765,12 @@ class _Search:
             if time.monotonic() > end:
                 break
             self._report_progress(f"fitting: {start.candidate.order}", turn, len(starts))
+            # The bank may have grown since the start was counted.
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.changes)
             if effort > fitting.Effort.SINGLE and best is not None and self._is_hopeless(now, best):
                 fits.append(now)
                 continue
+            # The time left is shared: no start takes it all, and the best ones continue later.
             here = time.monotonic()
             until = here + (end - here) / (
                 min(len(starts) - turn, TIMES.sharers) if not quick else TIMES.quick
@@ -777,6 +784,7 @@ class _Search:
                 best = done
             if best.wrong == 0:
                 break
+        # Afterwards the candidate has the fewest wrong answers of all these starts.
         self.state.fit = best or self.state.fit
         if len(fits) > 1:
             self.ranked = sorted(fits, key=lambda one: one.wrong)
@@ -1025,6 +1033,7 @@ class _Search:
         self._report_progress("checking", self.turn, 0)
         operands = joined([part for _, part in drawn])
         operands = with_kept_loads(unit, operands)
+        # 1. One batch for all kinds and aims, compared with the candidate.
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
@@ -1035,6 +1044,7 @@ class _Search:
         if len(self.checked) * self.takes.k < QUESTIONS.checked:
             kinds = [kind for kind, _ in drawn for _ in range(share)]
             self.checked.add_each(kinds, selected(self.own, operands), answers)
+        # 2. Counts by kind; a few counterexamples of each join the bank.
         self.pace = max(time.monotonic() - begun, TIMES.shortest_round) / len(answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
         for index, (kind, _) in enumerate(drawn):
@@ -1135,12 +1145,15 @@ class _Search:
             more: dict[str, Any] = {"asked": self._queries, "changed": self.changed, "seconds": seconds}
             return Found(name, None, None, {}, undecided, **more, **common)
         self._recall(fit.candidate)
+        # Evidence is worth its queries only for a candidate that no recorded answer contradicts.
         clean = not any(count for count, _ in self._all_counts(fit.candidate).values())
         evidence = self._weigh(fit) if clean else Evidence()
         differing = self._all_counts(fit.candidate)
         wrong = any(count for count, _ in differing.values())
         evidence = Evidence() if wrong else evidence  # a query for the evidence refuted the candidate
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
+        # The unit with the operands of the box, as text, and the instructions of the catalogue that it may
+        # be.
         unit = as_taken(fit.candidate.instruction, self.own)
         text, unwritten = self._text(fit.candidate, f"dissected: {name}")
         known = () if wrong else self._known(unit)

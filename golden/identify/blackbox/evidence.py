@@ -206,6 +206,7 @@ def _simplified(
     """Replaces the first questions shown by simpler ones, if the box answers these as the candidate does;
     returns all that were sent, with the answers."""
     least: dict[str, Operands] = {}
+    # 1. Simpler operands on which the two programs still differ; no query.
     for key, found in shown.items():
         if found and time.monotonic() < deadline:
             other = found[0][1]
@@ -216,6 +217,7 @@ def _simplified(
             least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=SHRINK_ROUNDS)
     if not least:
         return None
+    # 2. One batch to the box; only a right answer replaces a question.
     batch = {name: np.stack([one[name] for one in least.values()]) for name in bank.operands}
     try:
         sent, answers = ask(batch)
@@ -304,6 +306,7 @@ def shrunk(
     taken = [one for one in (changes[each.place] for each in found) if isinstance(one, Taken)]
     pairs = [(one.before, one.after) for one in taken]
     least: list[Operands] = []
+    # 1. Simpler operands on which the candidates before and after still differ; no query.
     for one, (before, after) in zip(found, pairs, strict=True):
         if before is None or after is None or time.monotonic() > deadline:
             break
@@ -314,6 +317,7 @@ def shrunk(
         least.append(minimise(bank.takes, one.operands, differ, rounds=SHRINK_ROUNDS))
     if not least:
         return list(found), None
+    # 2. One batch to the box.
     batch = {name: np.stack([one[name] for one in least]) for name in bank.operands}
     try:
         sent, answers = ask(batch)
@@ -322,6 +326,7 @@ def shrunk(
     simple = list(found)
     for place, ((before, after), operands) in enumerate(zip(pairs, least, strict=False)):
         assert before is not None and after is not None
+        # 3. A simpler question counts only if the box answers it as the candidate after the change does.
         says = picked(sent, place)
         if int(after.dot(**says)) == answers[place] and np.array_equal(says["c"], operands["c"]):
             now = int(answers[place]), int(before.dot(**says))

@@ -185,6 +185,7 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
     going, done = list(fits), list[Fit]()
     for turn in range(FITS.halvings):
         moved: list[Fit] = []
+        # Every start takes one change; then the better half goes on.
         for one in going:
             if not one.wrong or time.monotonic() > deadline:
                 moved.append(one)
@@ -346,11 +347,13 @@ def complemented(bank: Bank) -> list[int]:
     needed = 16
     if min(negative.sum(), (~negative).sum()) < needed:
         return []
+    # One sign of c has the larger errors, or c is cut whatever its sign is.
     far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
     # A larger part of c's binade is no error of a few units in the last place.
     part = 0.5
     if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < part:
         return []
+    # The least error is one unit of the last place; up to k of them make the others.
     last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
     widths = range(last, last + takes.stored_k.bit_length())
     # No alignment is wider, in bits.
@@ -382,6 +385,7 @@ def bits_of_results(bank: Bank) -> int | None:
         return None
     numbers = np.abs(np.asarray(to_float(d, bank.answers[~special_operands(bank)]), np.float64))
     normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
+    # The lowest set bit of each normal result.
     whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
     bits = 53 - np.frexp((whole & -whole).astype(np.float64))[1]
     # Fewer normal results do not show how many bits results have.
@@ -511,6 +515,7 @@ def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
         better = _step(sample, best, moves(best.candidate, seen), deadline)
         if better is None:
             break
+        # A program that can explain as much is a few changes away: slow progress ends this.
         before, best = best.wrong, _more_causes(bank, better, seen, deadline)
         if 2 * best.wrong > before:
             break
@@ -587,9 +592,11 @@ def _added_words(bank: Bank) -> list[int]:
     and zero, if the answer is c itself."""
     c, d = (bank.takes.formats[name] for name in "cd")
     pairs = [(c.decode(int(given)), d.decode(int(answer))) for given, answer in _with_nans(bank)]
+    # Finite answers to NaN operands: the NaN was added as a number.
     finite = [(abs(x.value), y.value - x.value) for x, y in pairs if max(x.kind, y.kind) < Kind.INFINITY]
     if len(finite) < _OFTEN:
         return []
+    # The answer is c itself: the word is zero, or too small to show.
     lost = sum(abs(more) == size for size, more in finite if size)
     # The smallest c hide an added word least.
     least = 200
@@ -732,10 +739,12 @@ def _with_others(sample: Sample, found: Fit, more: Sequence[Move], deadline: flo
     taken = {found.changes[-1].partition(" = ")[0]}
     seen: Counter[str] = Counter()
     few: list[Move] = []
+    # Few values of each key: any number of them can be about equally good.
     for move in more:
         seen[move.key] += 1
         few += [move] if seen[move.key] <= FITS.of_a_key and move.key not in taken else []
     more = few[: FITS.extra]
+    # Afterwards no other of these changes helps on top of the result.
     while found.wrong and time.monotonic() < deadline:
         made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
         counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
@@ -809,6 +818,7 @@ class Fitting:
 
     def _instead(self, best: Fit, deadline: float) -> Fit | None:
         """Replaces a change that was taken before by another one: the first that helps."""
+        # Without an earlier change the candidate is worse; another key in its place has to explain more.
         for reset in resets(best.candidate):
             start = reset.apply(best.candidate)
             if start is None or time.monotonic() > deadline:
@@ -829,6 +839,7 @@ class Fitting:
             tuple(rng.choice(len(back), 2, replace=False))
             for _ in range(FITS.restarts if len(back) > 1 else 0)
         ]
+        # Each key alone, then some pairs: the fit without them may find what they blocked.
         for given_up in (*((index,) for index in range(len(back))), *pairs):
             start: Candidate | None = best.candidate
             for index in given_up:
@@ -845,6 +856,7 @@ class Fitting:
         """Two joint changes where no single one helps: the first of them is among those that harm least."""
         firsts: list[tuple[int, int, Move, Candidate]] = []
         near = replace(self.hints, wide=False)
+        # First changes that show at all; of these the ones that harm least.
         for index, move in enumerate(moves(best.candidate, Hints(self.hints.words))):
             if time.monotonic() > deadline:
                 return None
@@ -852,6 +864,7 @@ class Fitting:
             if new is not None and not self._of(best).alike(new, best.candidate):
                 firsts.append((self._of(best).wrong(new), index, move, new))
         firsts.sort(key=lambda one: one[:2])
+        # A second change near the values that are there, on top of each.
         for _, _, move, new in firsts[: FITS.beam]:
             changes = [*best.changes, Taken(move.text, best.candidate, new)]
             better = _step(self._of(best), Fit(new, best.wrong, changes), moves(new, near), deadline)

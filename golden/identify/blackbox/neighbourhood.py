@@ -145,6 +145,7 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
     for operation in one.operations:
         for step in operation.steps:
             seen.setdefault(step, len(seen))
+    # Plain keys of a step come before those that only faults set.
     for step in seen:
         for faults in (False, True):
             yield from _keys(one, step, hints, faults)
@@ -204,6 +205,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     yield from _not_rounded(one)
     for said, operations in structure.narrowed(one):
         yield _whole("c: converted first", said, _as(operations), 1)
+    # Then every pair of words of one step, each with another value.
     for step in one.steps:
         defaults = {name: default for name, _, default in declared(step)}
         words = [
@@ -754,13 +756,17 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
     """Values to try for one key of a step."""
     now = getattr(step, name)
     match key:
+        # Words and flags: all of them.
         case Choice(words=words):
             return words
         case Flag():
             return (True, False)
+        # Integers: near the present one and at the ends of the formats; where a register is left out every
+        # floor, because each has results of its own.
         case Integer():
             whole = name == "floor" and isinstance(step, Align) and bool(step.left_out) and hints.wide
             return _integers(one, name, now, key, hints) + (list(_FLOORS) if whole else [])
+        # Tables by register: one value for all, or another for one.
         case Widths(for_all=True):
             return _widths(now, hints)
         case Roundings():
@@ -769,13 +775,16 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
             return _windows(one, step, now, name)
         case Rules(vocabulary=vocabulary):
             return [(), *(((register, word),) for register in step.of for word in vocabulary.words)]
+        # The format of d is known; another one only for intermediate results.
         case FormatName():
             fixed = getattr(step, "to", "") == "d"
             return () if fixed else [*_formats(one), *([None] if isinstance(step, Multiply) else [])]
+        # Words of NaNs: those that the box answered, as far as the format holds them.
         case Word():
             return (None, *(word for word in hints.words if word < 1 << _word_bits(one, step)))
         case Grouping():
             return _groups(one)
+        # Orders of registers and tables of causes: one entry more, less or elsewhere.
         case Names(allowed=allowed):
             return [()] + [
                 order for size in range(1, len(allowed) + 1) for order in permutations(allowed, size)
@@ -911,6 +920,7 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
     if not isinstance(step, SpecialValues):
         return
     words = tuple(dict.fromkeys((step.nan, *hints.words)))
+    # Earlier findings can hide that a register is wrong: each change is also tried without them.
     plain = replace(step, nans=(), opposite_infinities="nan")
     for base in dict.fromkeys((step, plain)):
         more = "" if base == step else ", nothing else"
@@ -922,10 +932,13 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                 yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
                 # Words for NaNs of later steps that are tried with each word that was found.
                 most = 3
+                # With fewer registers the other NaNs are left to later steps, which then make a word of their
+                # own.
                 for rest in words[:most] if set(of) < set(step.of) else ():
                     left = _leaving(step, changed, rest)
                     rounded = f"{said}, others rounded, {_shown(rest)}"
                     yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])
+    # Whether a NaN of an operand is handed on shows in its payload.
     if not step.nans:
         for cause in ("a", "b", "factor", "c"):
             handed_on = _replacing(step, replace(step, nans=((cause, None),)))

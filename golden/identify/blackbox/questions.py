@@ -275,6 +275,7 @@ def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Oper
     if draw.k < 2 or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c, draw.d)):
         return None
     rows, minus = (count, 1), draw.coins((count, 1))
+    # In most rows a pair cancels, or a product and c, or both.
     paired = draw.chance(0.7, rows) | (draw.k == 2)
     alone = (draw.chance(0.7, rows) | ~paired) & (draw.k > 2)
     a, b = _terms(draw, paired, alone)
@@ -284,10 +285,12 @@ def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Oper
         for fmt, codes, here in ((draw.a, a, a != 0), (draw.b, b, a == 0))
     )
     zeros = np.zeros(count, draw.c.dtype)
+    # c is a zero of the row's sign, or cancels the rest but for a last place.
     c = np.where(turned[:, 0], stimuli.negate(draw.c, zeros), zeros)
     if draw.k > _ALONE:
         against = negative_sum(draw, a[:, _ALONE:], b[:, _ALONE:], first_only=True)
         c = np.where(alone[:, 0], _less(draw.c, against), c)
+    # The second product is the first one's negative, one place smaller.
     a[:, 1] = np.where(paired[:, 0], stimuli.negate(draw.a, a[:, 0]), a[:, 1])
     b[:, 1] = np.where(paired[:, 0], _less(draw.b, b[:, 0]), b[:, 1])
     a, b = draw.in_order(_order(draw), a, b)

@@ -266,15 +266,18 @@ class _Passive:
         fit = without_invented_words(fit, self.whole)
         candidate = fit.candidate
         wrong = self.whole.wrong(candidate.program)
+        # Counts by part: only the held-back part was not used to find the candidate.
         parts = {USED: self.used, HELD: ~self.used}
         differing = {kind: (int(wrong[mask].sum()), int(mask.sum())) for kind, mask in parts.items()}
         unit = as_taken(candidate.instruction, self.recording.takes)
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
+        # Evidence from the whole recording; nothing can be asked in addition.
         neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
         limit = time.monotonic() + RECORDINGS.weighing
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
+        # The candidate's name, or the nearest instruction of the catalogue.
         named = any(one.key == candidate.key for one in known)
         near = nearest(unit, alternatives) if explained and not named else None
         title = f"dissected: {name}"

@@ -118,6 +118,7 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
         few = _questions(box.takes, 1, lambda place: rng(place, 1), kinds)
         batch = {name: np.repeat(codes, copies, axis=0) for name, codes in few.items()}
         sent, answers = box.ask(batch)
+        # All copies of a question in one batch have to be answered alike, wherever they stand.
         block = np.arange(len(answers)) // copies * copies
         other = np.flatnonzero((answers != answers[block]) & (sent["c"] == sent["c"][block]))
         if len(other):
@@ -130,6 +131,7 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
     tile = box.tile
     if tile is None or box.can_answer() < len(kinds) * _TILES * _SHARE_OF_COPIES:
         return clean
+    # In a unit of tiles every row and column has to answer alike, too.
     few = _questions(box.takes, _TILES, lambda place: rng(place, 2), kinds)
     moved = at_every_place(box.takes, few, tile)
     changed = next((one for one in moved if one is not None), None)

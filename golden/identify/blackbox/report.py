@@ -429,6 +429,7 @@ def _shown(found: Found) -> Iterator[str]:
     if not found.properties or found.instruction is None:
         return
     formats = found.instruction.formats
+    # Keys that the unit has, then steps that could be inserted.
     own = [one for one in found.properties if one.value]
     yield from ("## What shows it", "")
     yield (

@@ -165,6 +165,7 @@ def _new_steps(
         fmt = operation.seed_format if register == "c" else one.formats[register]
         if fmt.is_float and fmt.has_subnormals:
             yield "hidden bit", (HiddenBit(of=of),), register
+    # Nothing else can be done to scales and earlier results before they are read.
     if register in ("scales", "addends"):
         return
     for sign in FLUSH.words[1:]:
@@ -173,6 +174,7 @@ def _new_steps(
         return
     if one.takes.scale_block and register in _SCALED:
         yield "scale", (Scale(of=of),), register
+    # Normalized or aligned: fits find the widths between.
     for mode in _MODES:
         for bits in _BITS:
             widths = ((register, bits),)
@@ -183,6 +185,7 @@ def _new_steps(
         yield f"align ({bits})", (aligned,), register
     if register == "a":
         return
+    # Intermediate results only: rounded, or summed before they are read.
     yield from _roundings(one, register)
     if register == "products" and len(operation.k_index) > 1:
         yield from _sums(one, register, len(operation.k_index))

@@ -130,6 +130,7 @@ def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]
             assert takes.scale_block is not None
             rest[name][rows, slot // takes.scale_block] = code
 
+    # y everywhere, then M and -M in the pair of each row.
     for place in (C, *range(len(marks.slots))):
         put(slice(None), place, marks.of(place)[2])
     for row, pair in enumerate(pairs):
@@ -176,10 +177,12 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
     if not all(takes.formats[name].is_float for name in "abcd"):
         return None
     best = _best(box, bank, slots)
+    # A unit may have a factor between products and c; then M is another number for c.
     if best is None and (shift := factor_of_products(box)):
         best = _best(box, bank, slots, shift)
     if best is None:
         return None
+    # Of many pairs only some are recorded; then each node needs a mask that shows it.
     if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
         _ask_each_node(box, bank, best[2], best[1])
     return best[1].relabelled(dict(enumerate(slots or ())))
@@ -337,6 +340,7 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
     most_pairs = 9000
     most = min(most_pairs, box.can_answer() // 2)  # twice, for two M
     try:
+        # Few pairs: every mask is asked, and the tree has to predict all of them.
         if n * (n - 1) <= most:
             ask([(i, j) for i in terms for j in terms if i != j])
             trees: Iterator[Node | None] = (make(terms, ask) for make in (tree_of, exact_tree_of))
@@ -350,6 +354,7 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
             ask([(terms[i], terms[j]) for i, j in drawn.tolist() if i != j])
     except _Unreadable:
         return None
+    # A tree is accepted only if it predicts every mask that was asked.
     measured = sizes > 0
     return next((one for one in trees if one is not None and (predicted(one) == sizes)[measured].all()), None)
 

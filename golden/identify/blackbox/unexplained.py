@@ -258,9 +258,13 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
     if tree is None or tree.exact or takes.k < 3 or not all(takes.formats[name].is_float for name in "abcd"):
         return None
     bits = d.fraction_bits
+    # Two small terms, each of which a large one absorbs alone: the sum exceeds the large term only if the two
+    # meet first.
     ladder = [Fraction(1), Fraction(1, 2 ** (bits + 1)), Fraction(1, 2 ** (2 * bits + 1))]
+    # A mask with one small term, which a rounded sum loses next to the large ones.
     mask = [Fraction(1), Fraction(-1), Fraction(1, 2**_FAR)]
     rng = np.random.default_rng(takes.k)
+    # Places of the three terms: all of them for few products, else drawn ones.
     every = (
         list(permutations(range(takes.k), 3))
         if takes.k < 12
@@ -275,6 +279,7 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
     whole = joined(queried)
     _, answers = box.ask(whole)
     raised, left = np.split(answers, 2)
+    # Both everywhere: no fixed order of rounded sums has that.
     if not (raised == up).all() or (to_float(d, left) != 0).any():
         return None
     count = len(places)

@@ -126,6 +126,7 @@ def flag_faults(
         d: the unit's results (n,), if nothing explains the wrong ones: then a fault of the datapath that a
             flag shows is compared with them, too.
     """
+    # Only flags that differ are explained; each has a function of its own.
     expected = _bits(ins.flags(**operands), len(ins.status))
     actual = _bits(flags, len(ins.status))
     differ = [
@@ -142,10 +143,12 @@ def flag_faults(
         others = flag_faults(ins, operands, flags, judged, d=d) if len(shared) < len(differ) else []
         alone = {fault.flag: fault for fault in others}
         return [shared.get(one.name) or alone[one.name] for one in differ]
+    # The remaining flags by themselves; in a unit with modes first as flags of other vectors.
     if ins.modes is None:
         return [one.fault() for one in differ]
     found = {one.name: one.of_another_vector() for one in differ}
     if not all(fault.slug for fault in found.values()):
+        # The mode in which most flags are wrong shows the fault; formats can differ in the others.
         wrong = (expected != actual).any(axis=0) & judged
         unit, own, index = max(ins.by_mode(operands), key=lambda mode: int(wrong[mode[2]].sum()))
         of_mode = {
@@ -388,6 +391,7 @@ class _Flag:
             yield self._way(rule, text, self.own | mask)
         for rule, (text, mask) in less.items():
             yield self._way(rule, text, self.own & ~mask)
+        # Both at once: raised for quiet NaNs in place of signalling ones, for all operands and for each.
         for some, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
             quiet = np.any([kinds.quiet[name] for name in some], axis=0)
             where = f" as {some[0]}" if rule else ""

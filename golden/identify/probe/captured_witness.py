@@ -105,6 +105,7 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     """
     tried = [*of_program(ins, _another_nan(ins)), *_other_bit_operations(ins)]
     left = [one for one in tried if against and re.fullmatch(against, one.slug)]
+    # Changes that mean something for this instruction; each has to be refuted.
     left = [one for one in left if _applied(one, ins) is not None and _another_function(ins, one)]
     if recorded(ins) is None or not left:
         return None
@@ -112,6 +113,7 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     refuted_units: list[Mutation] = []
     results = instructions = 0
     for other in (ins, *_peers(ins)):
+        # Another instruction of the same program refutes what this one's results leave open.
         vector = recorded(other)
         if vector is not None and left:
             results, instructions = results + vector.d.size, instructions + 1

@@ -429,6 +429,7 @@ def last_weight(probe: Probe, mode: str, within: int) -> int | None:
         Unreachable: no product is below the least subnormal result.
     """
     least = probe.d.min_exponent - probe.d.fraction_bits
+    # Downwards: the first bit that does not decide lies below the last one that is kept.
     for t in range(least - 2, least - _DEEP, -1):
         terms = (
             _ones(probe, least - 1, t, within)

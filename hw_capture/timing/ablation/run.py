@@ -113,6 +113,7 @@ def measure(
             result.loops[item.variant.label] = item.loop
         else:
             result.conditions.left_out[item[0].label] = item[1]
+    # Every kernel of a size multiplies the same matrices: their results have to be equal.
     products = [Product(gpu, size, seed) for size in sizes]
     jobs = [(product, one) for product in products for one in kernels]
 
@@ -126,6 +127,7 @@ def measure(
     points = [_alone(product, one) for product, one in each("cycles")]
     times = [_sustained(gpu, product, one, runs) for product, one in each("TFLOP/s")]
     result.points = [replace(p, milliseconds=ms) for p, ms in zip(points, times, strict=True)]
+    # The library last, on the same products, as the figure to compare with.
     for product in products:
         try:
             point, result.same_bits[f"{CUBLAS}, {product.size}"] = _library(product, runs)

@@ -98,6 +98,7 @@ def _straight(result: Result) -> Iterator[str]:
     with nothing between, by the number of instructions."""
     note = "No loop: cycles between two reads of the clock, less those of two reads without anything between."
     raw = "No loop: cycles between two reads of the clock by their number, the reads' own cycles included."
+    # Table I of the paper: the cycles of n instructions between the reads, divided by n.
     numbered = [
         {
             "instruction": TABLE_ONE,
@@ -112,6 +113,7 @@ def _straight(result: Result) -> Iterator[str]:
         for n in COUNTS
         if (both := timed.straight.get(f"{kind}_{n}", 0)) > 0
     ]
+    # Table V: what the reads themselves take.
     overhead = [
         {"instruction": "mov.u32 clock", "variant": name, "value": took}
         for timed in result.timed[:1]
@@ -120,6 +122,7 @@ def _straight(result: Result) -> Iterator[str]:
     ]
     yield from table("I", "One of n add.u32", numbered, "", "cycles_per_instruction", raw)
     yield from table("V", "Two reads of the clock", overhead, "", "cycles_per_instruction")
+    # Tables II and V: three instructions, less the reads.
     for kind, quantities in (
         ("dependent", ("cycles_dependent",)),
         ("independent", ("cycles_independent", "cycles_per_instruction")),
