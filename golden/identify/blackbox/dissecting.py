@@ -29,7 +29,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.errors import OperandError, SpecError
 from golden.files import output
-from golden.identify.blackbox import between_orders, discriminate, fitting, memory, starting_points, structure
+from golden.identify.blackbox import discriminate, early_overflow, fitting, memory, starting_points, structure
 from golden.identify.blackbox.box import (
     Bank,
     Box,
@@ -53,7 +53,6 @@ from golden.identify.blackbox.evidence import (
     shrunk,
     weigh,
 )
-from golden.identify.blackbox.garbage import seldom_collected
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.neighbourhood import Move, nan_words
@@ -78,6 +77,7 @@ from golden.identify.blackbox.unexplained import (
 )
 from golden.identify.minimising import costs, minimise
 from golden.identify.sample import evenly, joined, picked
+from golden.identify.search import seldom_collected
 from golden.kernels.sum_tree import Node
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
@@ -674,10 +674,10 @@ class _Search:
 
     def _ask_between_orders(self, ordinary: Bank, turn: int) -> bool:
         """Queries that separate the orders ranked first; whether any operands were found for that."""
-        those = between_orders.alike(self.orders, len(ordinary))
+        those = early_overflow.alike_so_far(self.orders, len(ordinary))
         if len(those) < 2 or self.end is None:
             return False
-        found = between_orders.questions(those, self.end, partial(self._rng, 2000 + turn))
+        found = early_overflow.between(those, self.end, partial(self._rng, 2000 + turn))
         if found is not None and len(found["a"]) <= self.dense.asks // QUESTIONS.lowered_share:
             self.bank.add(discriminate.TIES, *self.dense.ask(found))
             return True

@@ -31,6 +31,7 @@ from golden.program.signature import Bits, Operands
 
 _LOOKED_AT = 200
 """Refuting questions of which the simplest is chosen."""
+Ask = Callable[[Operands], tuple[Operands, Bits]]
 SHRINK_ROUNDS = 12
 """Passes of the minimiser over one question."""
 
@@ -131,7 +132,7 @@ def weigh(
     bank: Bank,
     neighbours: Iterable[Move],
     deadline: float,
-    ask: Callable[[Operands], tuple[Operands, Bits]] | None = None,
+    ask: Ask | None = None,
     end: float = 0,
 ) -> Evidence:
     """Compares the neighbours of a candidate that explains a bank with its questions.
@@ -201,31 +202,19 @@ def _simplified(
     bank: Bank,
     shown: dict[str, list[tuple[Witness, Candidate]]],
     deadline: float,
-    ask: Callable[[Operands], tuple[Operands, Bits]],
+    ask: Ask,
 ) -> tuple[Operands, Bits] | None:
     """Replaces the first questions shown by simpler ones, if the box answers these as the candidate does;
     returns all that were sent, with the answers."""
-    least: dict[str, Operands] = {}
-    # 1. Simpler operands on which the two programs still differ; no query.
-    for key, found in shown.items():
-        if found and time.monotonic() < deadline:
-            other = found[0][1]
-
-            def differ(batch: Operands, other: Candidate = other) -> Any:
-                return other.dot(**batch) != candidate.dot(**batch)
-
-            least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=SHRINK_ROUNDS)
-    if not least:
+    first = {key: found[0] for key, found in shown.items() if found}
+    pairs = ((witness.operands, other, candidate) for witness, other in first.values())
+    simpler = _simpler(bank, pairs, deadline, ask)
+    if simpler is None:
         return None
-    # 2. One batch to the box; only a right answer replaces a question.
-    batch = {name: np.stack([one[name] for one in least.values()]) for name in bank.operands}
-    try:
-        sent, answers = ask(batch)
-    except BudgetEnded:
-        return None
-    right = (answers == candidate.dot(**sent)) & (sent["c"] == batch["c"])
-    for place, (key, operands) in enumerate(least.items()):
-        witness, other = shown[key][0]
+    least, sent, answers = simpler
+    right = (answers == candidate.dot(**sent)) & (sent["c"] == [one["c"] for one in least])
+    for place, (key, operands) in enumerate(zip(first, least, strict=False)):
+        witness, other = first[key]
         if right[place]:
             says = int(other.dot(**picked(operands, None))[0])
             simple = replace(witness, operands=operands, box=int(answers[place]), other=says)
@@ -233,7 +222,29 @@ def _simplified(
     return sent, answers
 
 
-Ask = Callable[[Operands], tuple[Operands, Bits]]
+def _simpler(
+    bank: Bank, pairs: Iterable[tuple[Operands, Candidate, Candidate]], deadline: float, ask: Ask
+) -> tuple[list[Operands], Operands, Bits] | None:
+    """Simpler operands on which two programs still differ, for each pair until the deadline; all of them as
+    they were sent, and the answers. None if there are none, or no query is left."""
+    # 1. By the two programs alone: no query is needed for that.
+    least: list[Operands] = []
+    for operands, one, other in pairs:
+        if time.monotonic() > deadline:
+            break
+
+        def differ(batch: Operands, one: Candidate = one, other: Candidate = other) -> Any:
+            return one.dot(**batch) != other.dot(**batch)
+
+        least.append(minimise(bank.takes, operands, differ, rounds=SHRINK_ROUNDS))
+    if not least:
+        return None
+    # 2. One batch to the box: a question counts only with the box's own answer.
+    try:
+        sent, answers = ask({name: np.stack([one[name] for one in least]) for name in bank.operands})
+    except BudgetEnded:
+        return None
+    return least, sent, answers
 
 
 class Taken(str):
@@ -304,29 +315,14 @@ def shrunk(
         deadline: on time.monotonic; no question is simplified after it.
     """
     taken = [one for one in (changes[each.place] for each in found) if isinstance(one, Taken)]
-    pairs = [(one.before, one.after) for one in taken]
-    least: list[Operands] = []
-    # 1. Simpler operands on which the candidates before and after still differ; no query.
-    for one, (before, after) in zip(found, pairs, strict=True):
-        if before is None or after is None or time.monotonic() > deadline:
-            break
-
-        def differ(batch: Operands, before: Candidate = before, after: Candidate = after) -> Any:
-            return before.dot(**batch) != after.dot(**batch)
-
-        least.append(minimise(bank.takes, one.operands, differ, rounds=SHRINK_ROUNDS))
-    if not least:
+    pairs = [(one.before, one.after) for one in taken if one.before is not None and one.after is not None]
+    shown = ((one.operands, *pair) for one, pair in zip(found, pairs, strict=True))
+    simpler = _simpler(bank, shown, deadline, ask)
+    if simpler is None:
         return list(found), None
-    # 2. One batch to the box.
-    batch = {name: np.stack([one[name] for one in least]) for name in bank.operands}
-    try:
-        sent, answers = ask(batch)
-    except BudgetEnded:
-        return list(found), None
+    least, sent, answers = simpler
     simple = list(found)
     for place, ((before, after), operands) in enumerate(zip(pairs, least, strict=False)):
-        assert before is not None and after is not None
-        # 3. A simpler question counts only if the box answers it as the candidate after the change does.
         says = picked(sent, place)
         if int(after.dot(**says)) == answers[place] and np.array_equal(says["c"], operands["c"]):
             now = int(answers[place]), int(before.dot(**says))

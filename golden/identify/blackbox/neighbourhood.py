@@ -184,25 +184,13 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
 def joint(one: Candidate) -> Iterator[Move]:
     """Pairs of keys of one step: some have a visible effect only together."""
     yield from {move.text: move for move in _cuts(one)}.values()
-    yield from _everywhere(one)
-    yield from _flushed_alone()
-    yield from _widths_and_roundings(one)
-    yield from _sticky(one)
-    yield from _led(one)
-    yield from _far_below(one)
-    yield from _in_one(one)
-    yield from _aligned_first(one)
-    yield from _carried(one)
-    yield from _regrouped(one)
-    yield from _aligned_by_groups(one)
-    yield from _evened_and_small(one)
-    yield from _small_and_rounded(one)
-    yield from _zeros_of_products(one)
-    yield from _held(one)
-    yield from _fixed(one)
-    yield from _results(one)
-    yield from _twice(one)
-    yield from _not_rounded(one)
+    # Keys that hide each other; the docstring of each of these says which, and why.
+    for pairs in (
+        *(_everywhere, _flushed_alone, _widths_and_roundings, _sticky, _led, _far_below, _in_one),
+        *(_aligned_first, _carried, _regrouped, _aligned_by_groups, _evened_and_small),
+        *(_small_and_rounded, _zeros_of_products, _held, _fixed, _results, _twice, _not_rounded),
+    ):
+        yield from pairs(one)
     for said, operations in structure.narrowed(one):
         yield _whole("c: converted first", said, _as(operations), 1)
     # Then every pair of words of one step, each with another value.
@@ -1012,7 +1000,7 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
     return change
 
 
-def _flushed_alone() -> Iterator[Move]:
+def _flushed_alone(_: Candidate) -> Iterator[Move]:
     """Some operands flushed, or none, instead of all earlier steps on them: a normalized operand is no longer
     flushed, so the two together resemble a flush of the others."""
     subsets = [of for size in range(len(_FACTORS_AND_C) + 1) for of in combinations(_FACTORS_AND_C, size)]

@@ -11,7 +11,7 @@ import pytest
 
 import golden
 from golden.identify.blackbox import (
-    between_orders,
+    early_overflow,
     fitting,
     neighbourhood,
     starting_points,
@@ -121,13 +121,13 @@ def test_orders_are_told_apart_where_products_overflow_early() -> None:
     """They differ in what is kept below the last bit, next to ties."""
     some = [*chains(1, "one exact sum, rounded in f64"), *chains(8, "operations: one aligned sum")[:1]]
     those = [new for one in some if (new := structure.overflowing(one, -20)) is not None]
-    asked = between_orders.questions(those, -20, lambda *numbers: np.random.default_rng([3, *numbers]))
+    asked = early_overflow.between(those, -20, lambda *numbers: np.random.default_rng([3, *numbers]))
     assert asked is not None and len(asked["a"]) >= 4
     one, other = (each.dot(**asked) for each in those)
     assert (one != other).all()
     assert np.isfinite(golden.to_float("f16", one)).all()
     ranked = [Fit(one, wrong) for one, wrong in zip((*those, plain()), (3, 4, 15), strict=True)]
-    assert between_orders.alike(ranked, 1000) == those
+    assert early_overflow.alike_so_far(ranked, 1000) == those
 
 
 def test_skeletons_get_what_the_best_candidate_does_before_and_after_the_sum() -> None:
