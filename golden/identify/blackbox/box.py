@@ -19,6 +19,7 @@ from golden.identify.sample import picked
 from golden.identify.search import Statistics
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
+from golden.number.formats import to_float
 from golden.program.modes import mode_text
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
@@ -225,6 +226,11 @@ class Bank:
     def numbers(self) -> npt.NDArray[np.int64]:
         """The kind of every question, an index into `kinds`."""
         return self._kind
+
+    def values(self, name: str) -> npt.NDArray[np.float64]:
+        """The numbers of an operand (n, ...), of "d" those of the answers (n,), as doubles."""
+        codes = self.answers if name == "d" else self.operands[name]
+        return np.asarray(to_float(self.takes.formats[name], codes), np.float64)
 
     def add(self, kind: str, operands: Operands, answers: Bits) -> None:
         """Adds questions (n, ...) and their answers (n,)."""

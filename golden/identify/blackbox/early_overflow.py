@@ -52,7 +52,7 @@ def end_of_products(bank: Bank) -> int | None:
 def of_numbers(bank: Bank) -> Bank:
     """The questions whose answers are nonzero numbers: the sign of a zero and the word of a NaN do not depend
     on the order, and with small products many answers are zeros."""
-    answers = _numbers(bank.takes.formats["d"], bank.answers)
+    answers = bank.values("d")
     return bank.part(np.flatnonzero(np.isfinite(answers) & (answers != 0)))
 
 
@@ -77,9 +77,8 @@ def lowered(takes: Signature, operands: Operands, end: int, rng: np.random.Gener
 
 def _infinite(bank: Bank) -> npt.NDArray[np.bool_]:
     """Which questions of finite numbers are answered by an infinity or a NaN."""
-    numbers = {name: _numbers(bank.takes.formats[name], bank.operands[name]) for name in "abc"}
-    finite = [np.isfinite(one).reshape(len(bank), -1).all(axis=1) for one in numbers.values()]
-    answered = np.isfinite(_numbers(bank.takes.formats["d"], bank.answers))
+    finite = [np.isfinite(bank.values(name)).reshape(len(bank), -1).all(axis=1) for name in "abc"]
+    answered = np.isfinite(bank.values("d"))
     return np.asarray(np.logical_and.reduce(finite) & ~answered)
 
 

@@ -435,12 +435,12 @@ def _factors(sizes: npt.NDArray[np.float64]) -> list[float]:
 def _terms(bank: Bank) -> npt.NDArray[np.float64]:
     """The products and c, (n, k + 1); what exceeds doubles is no mask."""
     takes = bank.takes
-    a, b, c = (np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64) for name in "abc")
+    a, b, c = map(bank.values, "abc")
     with np.errstate(all="ignore"):
         products = a * b
         for name in ("scale_a", "scale_b"):
             if name in bank.operands:
-                scale = np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64)
+                scale = bank.values(name)
                 products = products * np.repeat(scale, takes.k // scale.shape[1], axis=1)
     return np.concatenate([products, c[:, None]], axis=1)
 

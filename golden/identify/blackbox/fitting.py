@@ -40,7 +40,7 @@ from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
-from golden.number.formats import Kind, Number, to_float
+from golden.number.formats import Kind, Number
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import CUT
@@ -335,11 +335,7 @@ def complemented(bank: Bank) -> list[int]:
     takes = bank.takes
     if not (takes.formats["c"].is_float and takes.formats["d"].is_float):
         return []
-    rows = bank.is_of(_ALONE)
-    c, d = (
-        np.asarray(to_float(takes.formats[name], codes[rows]), np.float64)
-        for name, codes in (("c", bank.operands["c"]), ("d", bank.answers))
-    )
+    c, d = map(bank.of_kinds(_ALONE).values, "cd")
     known = np.isfinite(c) & np.isfinite(d) & (c != 0)
     c, d = c[known], d[known]
     apart, negative = np.abs(np.ldexp(d - c, 1 - np.frexp(c)[1])), np.signbit(c)
@@ -383,7 +379,7 @@ def bits_of_results(bank: Bank) -> int | None:
     d = bank.takes.formats["d"]
     if not d.is_float:
         return None
-    numbers = np.abs(np.asarray(to_float(d, bank.answers[~special_operands(bank)]), np.float64))
+    numbers = np.abs(bank.values("d")[~special_operands(bank)])
     normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
     # The lowest set bit of each normal result.
     whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
@@ -556,7 +552,7 @@ def _last_bit(bank: Bank) -> int | None:
     """The exponent of the last bit of which all answers to c alone are multiples; None if it is among the
     last that the format has."""
     d = bank.takes.formats["d"]
-    numbers = np.asarray(to_float(d, bank.answers[bank.is_of(_ALONE)]), np.float64)
+    numbers = bank.of_kinds(_ALONE).values("d")
     significands, exponents = np.frexp(numbers[np.isfinite(numbers) & (numbers != 0)])
     whole = np.abs(significands * 2.0**53).astype(np.int64)
     ends = exponents - 54 + np.frexp(whole & -whole)[1]
@@ -626,8 +622,7 @@ def _with_nans(bank: Bank) -> Iterator[tuple[int, int]]:
 def _opposite(bank: Bank) -> npt.NDArray[np.bool_]:
     """The questions in which an infinite product meets one of the other sign, or one that overflows d, and no
     product is a NaN."""
-    factors = [(bank.takes.formats[name], bank.operands[name]) for name in "ab"]
-    a, b = (np.asarray(to_float(fmt, codes), np.float64) for fmt, codes in factors)
+    a, b = map(bank.values, "ab")
     with np.errstate(all="ignore"):
         products = a * b
     infinite = np.isinf(a) | np.isinf(b)

@@ -21,12 +21,11 @@ from golden.identify.blackbox import structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
-from golden.number.formats import Format, Kind, to_float
+from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import NEGATE
 from golden.program.program import Operation
-from golden.program.signature import Bits
 from golden.program.steps import Multiply, Round, Step, Sum
 
 Signs = npt.NDArray[np.int64]
@@ -48,17 +47,12 @@ def _terms(bank: Bank, name: str) -> _Terms:
     """The terms of questions with one term, "c" or "products", and what was answered."""
     alone = bank.of_kinds(frozenset(kind for kind, term in ALONE if term == name))
     read = ["c"] if name == "c" else ["a", "b"]
-    factors = [
-        np.asarray(to_float(alone.takes.formats[one], alone.operands[one]), np.float64).reshape(
-            len(alone), -1
-        )
-        for one in read
-    ]
+    factors = [alone.values(one).reshape(len(alone), -1) for one in read]
     with np.errstate(all="ignore"):
         each = np.prod(factors, axis=0)
     place = np.argmax(np.nan_to_num(np.abs(each)), axis=1)
     rows = np.arange(len(alone))
-    answers = np.asarray(to_float(alone.takes.formats["d"], alone.answers), np.float64)
+    answers = alone.values("d")
     known = np.isfinite(each).all(axis=1) & np.isfinite(answers) & (each[rows, place] != 0)
     some = [one[rows, place][known] for one in factors]
     exponents = np.stack([np.frexp(one)[1] - 1 for one in some]).sum(axis=0)
@@ -103,16 +97,15 @@ class _Seen:
 
 def _seen(alone: Bank, name: str) -> _Seen:
     """The questions with only c, or only one product, whose term and answer both have a sign."""
-    signs = {one: _signs(alone.takes.formats[one], alone.operands[one]) for one in "abc"}
+    signs = {one: _signs(alone.values(one)) for one in "abc"}
     terms = signs["c"][:, None] if name == "c" else signs["a"] * signs["b"]
-    answers = _signs(alone.takes.formats["d"], alone.answers)
+    answers = _signs(alone.values("d"))
     known = (answers != 0) & (terms != 0).any(axis=1)
     return _Seen(name == "c", terms[known], answers[known])
 
 
-def _signs(fmt: Format, codes: Bits) -> Signs:
+def _signs(numbers: Numbers) -> Signs:
     """1 and -1 by the sign of each number, 0 for zeros, infinities and NaNs."""
-    numbers = np.asarray(to_float(fmt, codes), np.float64)
     return np.where(np.isfinite(numbers), np.sign(numbers), 0).astype(np.int64)
 
 
@@ -252,8 +245,7 @@ def one_sided(bank: Bank) -> bool:
     takes = bank.takes
     if not all(takes.formats[name].is_float for name in "abcd"):
         return False
-    a, b, c = (np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64) for name in "abc")
-    answers = np.asarray(to_float(takes.formats["d"], bank.answers), np.float64)
+    a, b, c, answers = map(bank.values, "abcd")
     with np.errstate(all="ignore"):
         terms = np.concatenate([a * b, c[:, None]], axis=1)
         sums = terms.sum(axis=1)
