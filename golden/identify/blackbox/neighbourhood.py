@@ -918,11 +918,9 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                 said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}") + more
                 where, rank = (None, 0) if word == step.nan else (one.formats["d"], 1)
                 yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
-                # Words for NaNs of later steps that are tried with each word that was found.
-                most = 3
-                # With fewer registers the other NaNs are left to later steps, which then make a word of their
-                # own.
-                for rest in words[:most] if set(of) < set(step.of) else ():
+                # With fewer registers the other NaNs are left to later steps: three words for these are tried
+                # with each word that was found.
+                for rest in words[:3] if set(of) < set(step.of) else ():
                     left = _leaving(step, changed, rest)
                     rounded = f"{said}, others rounded, {_shown(rest)}"
                     yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])

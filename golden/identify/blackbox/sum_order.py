@@ -336,9 +336,8 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
             raise _Unreadable
         return found
 
-    # Of more pairs of terms only some are tried.
-    most_pairs = 9000
-    most = min(most_pairs, box.can_answer() // 2)  # twice, for two M
+    # Of more than 9000 pairs of terms only some are tried; each is asked twice, for two M.
+    most = min(9000, box.can_answer() // 2)
     try:
         # Few pairs: every mask is asked, and the tree has to predict all of them.
         if n * (n - 1) <= most:
@@ -346,10 +345,8 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
             trees: Iterator[Node | None] = (make(terms, ask) for make in (tree_of, exact_tree_of))
         else:
             trees = iter([tree_of(terms, ask)])
-            # This many pairs check a tree, if they are one query in 16 of the budget at most.
-            enough = 1000
-            share = 16
-            checked = min(enough, box.can_answer() // share)
+            # 1000 pairs check a tree, and at most one query in 16 of the budget.
+            checked = min(1000, box.can_answer() // 16)
             drawn = np.random.default_rng(n).integers(n, size=(checked, 2))
             ask([(terms[i], terms[j]) for i, j in drawn.tolist() if i != j])
     except _Unreadable:
