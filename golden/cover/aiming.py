@@ -23,8 +23,6 @@ from golden.vectors.vectorset import VectorSet
 
 CANDIDATES = 100_000
 """Dot products that a search looks at by default: 2 s where a bin stays out of reach, mostly much less."""
-_ENOUGH = 20
-"""Vectors that a hole gets in one round at most: the number that is meant to reach every boundary."""
 _ROUND = 2048
 """Candidates of one round: a half is drawn anew, so that a search never sticks to what it has."""
 _KINDS_OF_A_ROUND = 4
@@ -51,6 +49,7 @@ def aim(
     nearest: dict[tuple[str, str], tuple[npt.NDArray[np.int64], dict[str, Bits], Bits]] = {}
     looked = turn = 0
     while coverage.holes() and looked < most:
+        # 1. Fresh operands, and changed copies of those that came nearest to a hole.
         drawn, kinds = _drawn(ins, rng, turn)
         turn += 1
         parents = [(operands, of) for _, operands, of in nearest.values() if len(of)]
@@ -61,6 +60,7 @@ def aim(
             changed = _changed(ins, {name: codes[chosen] for name, codes in pool.items()}, rng)
             drawn = {name: np.concatenate([drawn[name], changed[name]]) for name in drawn}
             kinds = np.concatenate([kinds, of[chosen]])
+        # 2. What hits a hole is a vector; what comes near one is a parent of the next round.
         results = ins.answers(drawn)
         looked += len(kinds)
         wanted = _wanted(coverage)
@@ -71,6 +71,7 @@ def aim(
             answers = {name: codes[hits] for name, codes in results.items()}
             coverage.sample(found, answers["d"])
             yield VectorSet.of(ins, "dot", found, answers, kinds[hits], seed)
+        # Afterwards `nearest` has parents for open holes only.
         nearest = _kept(nearest, distances, drawn, kinds, set(coverage.holes()))
 
 
@@ -120,7 +121,9 @@ def _distances(
     for distances in found.values():
         if fit is not None:  # a vector that does not count lies a step away from one that does
             distances[~fit] += 1
-        hits[np.flatnonzero(distances == 0)[:_ENOUGH]] = True
+        # Enough to reach every boundary: the vectors that a hole gets in one round at most.
+        enough = 20
+        hits[np.flatnonzero(distances == 0)[:enough]] = True
     return hits, found
 
 

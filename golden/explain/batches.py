@@ -9,8 +9,6 @@ from typing import Any
 from golden.kernels.invariance import BatchMap, Change, words
 
 _VERSIONS = ("torch", "cuda", "cublas", "triton", "driver")
-_KERNEL = 64
-"""Characters of a kernel's name that a table shows."""
 
 
 def device_text(device: Mapping[str, str]) -> str:
@@ -43,7 +41,9 @@ def text(of: BatchMap) -> str:
 def _kernels(found: Sequence[Sequence[str]]) -> str:
     """The kernels of the first M, and how many others ran."""
     more = f" and {len(found) - 1} others" if len(found) > 1 else ""
-    return ", ".join(found[0])[:_KERNEL] + more
+    # Names of kernels can fill a page.
+    shown = 64
+    return ", ".join(found[0])[:shown] + more
 
 
 def _letter(number: int) -> str:

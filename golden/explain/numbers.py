@@ -6,9 +6,6 @@ from fractions import Fraction
 
 from golden.number.formats import Format, Kind, Number
 
-_DECIMALS = 24
-"""Digits after the point up to which a decimal is written out in full."""
-
 
 def code_text(fmt: Format, code: int) -> str:
     """A raw code in hex, as wide as the format, as code."""
@@ -37,7 +34,9 @@ def decimal_text(number: Number) -> str:
     if number.kind != Kind.FINITE:
         return power_text(number)
     value = number.value
-    if abs(value) < 1 << 64 and value.denominator.bit_length() - 1 <= _DECIMALS:
+    # Up to this many digits after the point a decimal is written out in full.
+    decimals = 24
+    if abs(value) < 1 << 64 and value.denominator.bit_length() - 1 <= decimals:
         return _exact_decimal(value)
     return f"≈ {float(value):.6g}"
 

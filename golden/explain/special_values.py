@@ -49,6 +49,7 @@ def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, 
         _negative(f, x) for f, x in ((fa, one_a), (fc, one_c), (fa, 0), (fc, 0))
     )
     k, least_c = ins.stored_k, 1 << fc.ignored_low
+    # Special values of factors: which NaN comes out, and what opposite infinities give.
     if fa.is_float:
         yield "a NaN in a", (fa.nan,), (one_b,), 0, 0
         yield "a NaN in b", (one_a,), (fb.nan,), 0, 0
@@ -62,6 +63,7 @@ def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, 
             0,
         )
         yield "inf * 1 + c = -inf", (fa.infinity,), (one_b,), _negative(fc, fc.infinity), 0
+    # Special values of c, and zeros of both signs, where the products add nothing.
     if fc.is_float:
         payload = None if fc.nan is None or fc.fraction_bits < 3 else fc.nan | least_c
         yield "c = a quiet NaN with other payload bits", (0,), (0,), payload, 0
@@ -70,6 +72,7 @@ def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, 
         yield "c = -0, products +0", (0,), (0,), minus_zero_c, 0
         yield "c = -0, products -0", (minus_zero_a,) * k, (0,) * k, minus_zero_c, 0
         yield "c = least subnormal, products zero", (0,), (0,), least_c, 0
+    # Ordinary numbers: the sign of a sum that cancels, and both ends of the formats.
     yield "1 * 1 + c = -1", (one_a,), (one_b,), minus_c, 0
     yield "(-1) * 1 + c = 0", (minus_a,), (one_b,), 0, 0
     yield "all a and b largest, c = 0", (fa.largest,) * k, (fb.largest,) * k, 0, 0

@@ -205,6 +205,7 @@ def _operands(trace: Trace) -> Table:
     )
     skipped = 0
     for k, (x, y) in enumerate(zip(trace.a, trace.b, strict=True)):
+        # Zeros say nothing; they are counted below.
         if x == 0 and y == 0 and k:
             skipped += 1
             continue
@@ -263,6 +264,7 @@ def _numbers(event: Event, trace: Trace) -> Table:
     zeros = 0
     for name, numbers in event.written.items():
         cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
+        # Numbers of one product each are named by its k.
         by_k = name in ("products", "a", "b") and len(numbers) == len(operation.k_index)
         for index, (number, cut) in enumerate(zip(numbers, cuts, strict=True)):
             if number.kind == Kind.ZERO and len(numbers) > 1:

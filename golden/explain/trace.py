@@ -279,6 +279,7 @@ def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
                 "significand": significand_text(number, integer),
                 "exponent": None if number.kind != Kind.FINITE or integer else number.exponent,
             }
+            # A number of one product keeps its k: operations can take some of k only.
             if name in ("products", "a", "b") and len(numbers) == len(operation.k_index):
                 row["k"] = operation.k_index[index]
             if cut is not None:

@@ -24,6 +24,7 @@ from golden import stimuli
 from golden.errors import MmagoldError, OperandError
 from golden.explain.trace import Trace
 from golden.identify.minimising import cost, minimise
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.notebook import Shown
 from golden.number.formats import Format, to_float
@@ -215,6 +216,7 @@ def compare(
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
     search = _Differences(x, y)
+    # Each kind gets an equal share: a difference may show on one kind of operands alone.
     share = max(budget // len(stimuli.SEARCH_KINDS), 1)
     every = share * len(stimuli.SEARCH_KINDS)
     for index, kind in enumerate(stimuli.SEARCH_KINDS):
@@ -251,17 +253,20 @@ def compare_and_prove(
     x, y = x.stateless, y.stateless
     start = time.monotonic()
     found = compare(x, y, seed, budget, progress)
+    # Operands come first: they refute in a second what a proof refutes in minutes.
     if found.example is None:
         proof = prove(*whole, seconds, tell)
         if proof.operands is None:
             return replace(found, proof=proof)
+        # The solver's operands are shrunk and shown like any others.
         search = _Differences(x, y)
-        search.keep("proof", {name: codes[None] for name, codes in proof.operands.items()})
+        search.keep("proof", picked(proof.operands, None))
         found = replace(found, example=search.shortest(), proof=proof)
     else:
         refuted = Outcome(REFUTED, 0, 0, seconds={"vectors": time.monotonic() - start})
         found = replace(found, proof=Equality(x, y, refuted, claim_of(x, y)))
     assert found.example is not None, "golden/proof/equality.py: both models of both units differ there"
+    # No example is shown that the reference models do not confirm.
     for code, trace in zip((found.example.x, found.example.y), found.example.traces, strict=True):
         if trace.code != code:
             raise MmagoldError(

@@ -231,6 +231,7 @@ def diagnose(
         ShapeError: `actual` is not one result for every dot product.
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
+    # 1. The operands and the results, checked; in addition what a fault of a register may show instead.
     more = {name: np.asarray(operands[name]) for name in CONTEXT if name in operands and not ins.state}
     operands = ins.check_named({name: codes for name, codes in operands.items() if name not in more})
     given: Any = actual.dot(**operands) if hasattr(actual, "dot") and hasattr(actual, "formats") else actual
@@ -240,12 +241,15 @@ def diagnose(
         ins, operands = ins.stateless, ins.resolve(operands, results)
     elif ins.modes is None and results.ndim == 1:
         more |= {"answered": np.roll(results, 1)}
+    # 2. One result for each dot product, or a hypothesis would be counted on other results than its own.
     expected = operands["mode" if ins.modes is not None else "a"]
     shape = expected.shape if ins.modes is not None else expected.shape[:-1]
     if results.shape != shape or results.ndim != 1:
         raise ShapeError(
             f"argument 'actual' has shape {results.shape}, expected one result for each of {shape}"
         )
+    # 3. The search; combinations of faults get the processor time that was asked for, single faults all they
+    # need.
     request = _Request(
         policy or _Exact(),
         Budget(float("inf")) if budget is None else budget,

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.budget import Budget
 from golden.identify.diagnose.conditions import products_present, zero_codes
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
@@ -53,6 +54,7 @@ def minimise(
     """
     takes = signature_of(unit)
     given = takes.check_named(operands)
+    # In a unit with modes the mode stays: the operands of one mode become simpler.
     if takes.modes is not None:
         one, rest = takes.in_mode_of(given)
         mode = given["mode"]
@@ -63,14 +65,14 @@ def minimise(
         return minimise(one, rest, in_mode, rounds=rounds, progress=progress, budget=budget) | {"mode": mode}
     given = takes.complete(given)
     search = _Minimiser(takes, lambda batch: fails(_present(takes, batch)), rounds, progress, budget)
-    current = {name: codes[None] for name, codes in given.items()}
+    current = picked(given, None)
     # Each step lowers the cost and keeps the failure, so the loop ends.
     while search.allowed:
         simpler = search.step(current)
         if simpler is None:
             break
         current = simpler
-    return _present(takes, {name: codes[0] for name, codes in current.items()})
+    return _present(takes, picked(current, 0))
 
 
 def _present(takes: Signature, operands: Operands) -> Operands:
@@ -141,20 +143,16 @@ class _Minimiser:
             return None
         # one call asks about all that would be cheaper, the cheapest first
         cheaper = cheaper[np.argsort(costs[cheaper], kind="stable")]
-        kept = cheaper[self.failing(_picked(candidates, cheaper))]
+        kept = cheaper[self.failing(picked(candidates, cheaper))]
         if not len(kept):
             return None
-        best = _picked(candidates, kept[:1])
+        best = picked(candidates, kept[:1])
         # a second call asks about several at once; each alone fails, together they may not
         merged = _merged(current, candidates, kept)
         if merged is None or not self.allowed:
             return best
         both = self.failing(merged)
-        return _picked(merged, both[-1:]) if len(both) else best
-
-
-def _picked(batch: Operands, index: npt.NDArray[np.intp]) -> Operands:
-    return {name: codes[index] for name, codes in batch.items()}
+        return picked(merged, both[-1:]) if len(both) else best
 
 
 def _merged(current: Operands, candidates: Operands, kept: npt.NDArray[np.intp]) -> Operands | None:
@@ -188,7 +186,7 @@ def costs(unit: Unit | Signature, operands: Operands) -> npt.NDArray[np.float64]
     takes = signature_of(unit)
     if takes.modes is None:
         return _costs(takes, operands)
-    rows = ({name: codes[i] for name, codes in operands.items()} for i in range(len(operands["a"])))
+    rows = (picked(operands, i) for i in range(len(operands["a"])))
     return np.array([cost(takes, row) for row in rows])
 
 
@@ -293,6 +291,7 @@ def _shifts(takes: Signature, operands: Operands) -> Iterator[Operands]:
         operands["c"],
         *(takes.formats[name] for name in "abc"),
     )
+    # The other sign of all products and of c: it may read simpler.
     yield {"a": stimuli.negate(fmt_a, a), "c": stimuli.negate(fmt_c, c)}
     if not (fmt_a.is_float and fmt_b.is_float and fmt_c.is_float):
         return
@@ -304,6 +303,7 @@ def _shifts(takes: Signature, operands: Operands) -> Iterator[Operands]:
     for i in range(len(_STEPS)):
         if can_a[i].all() and can_c[i]:
             yield {"a": all_a[i : i + 1], "c": all_c[i : i + 1]}
+        # One factor up and the other down: the product stays, its factors come near 1.
         for place in places:
             if can_a[i, place] and can_b[i, place]:
                 yield {

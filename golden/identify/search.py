@@ -11,8 +11,11 @@ invariant that holds after it, and is measured: calls, improvements, seconds and
 
 from __future__ import annotations
 
+import gc
+import threading
 import time
-from collections.abc import Callable, Hashable, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -129,3 +132,29 @@ class Search(Generic[S]):
             counted.seconds += time.monotonic() - begun
             counted.questions += self.questions() - queried
         return better
+
+
+_LOCK = threading.Lock()
+_running: list[tuple[int, int, int]] = []
+"""The thresholds at the beginning of each search that is still running."""
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Looks for cycles seldom inside the block. A search makes and drops hundreds of thousands of candidates
+    without circular references, and keeps many objects that each collection would traverse. The thresholds
+    belong to the process: they are restored when the last of several searches ends."""
+    with _LOCK:
+        before = _running[0] if _running else gc.get_threshold()
+        _running.append(before)
+        if before[0]:  # 0: collection is switched off
+            # New objects after which cycles are looked for.
+            objects = 100_000
+            gc.set_threshold(max(before[0], objects), *before[1:])
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _running.pop()
+            if not _running:
+                gc.set_threshold(*before)

@@ -39,17 +39,6 @@ Rows = npt.NDArray[np.bool_]
 
 _BITS = 61
 """Bits of a total at most: those of int64, less the sign, a carry and one that a term may take too much."""
-_PIECES = 5
-"""Products of which a total is made at most: 24 bits are three products of FP8, and two more cancel."""
-_CARRIES = 0.25
-"""Share of totals with a run of ones, but for the last two bits."""
-_RISES = 0.15
-"""Share of totals just below the least normal number: of 200,000 vectors of a lone f32 product some 15 round
-up past each of its 23 digits."""
-_WITHOUT_LEAST = 0.2
-"""Share of totals whose last place is that of a result without a least exponent."""
-_CROSSINGS = 0.2
-"""Share of totals just past a power of two: one field of several that no other total has."""
 _DEEPEST = 40
 """Bits of a total below the last place of the result at most, where no alignment bounds them: past the
 product of two f32 significands the int64 would not hold a double's total."""
@@ -115,7 +104,9 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     crosses = _crossings(draw)
     if crosses is None:
         return _spell(draw, total, unit)
-    rows = draw.chance(_CROSSINGS, (draw.count,))
+    # Totals just past a power of two: one field of several that no other total has.
+    share = 0.2
+    rows = draw.chance(share, (draw.count,))
     total, unit = np.where(rows, crosses[0], total), np.where(rows, crosses[1], unit)
     return _spell(draw, total, unit, below=rows)
 
@@ -175,11 +166,12 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     alone = (lead - kept < draw.tiniest) | (lead - kept - depth > draw.high)
     lead = np.where(alone & draw.chance(0.7, size), usual, lead)
     # Just below the least normal number, all ones: whether the result becomes that number hangs on every bit.
-    rises = draw.chance(_RISES, size) & (least - 1 >= low)
+    # With this share some 15 of 200,000 vectors of a lone f32 product round up past each of its 23 digits.
+    rises = draw.chance(0.15, size) & (least - 1 >= low)
     lead = np.where(rises, least - 1, lead)
     # The last place of the result; or that which it had without a least exponent, by which a unit decides
     # whether a result is tiny before it flushes it or raises underflow.
-    last = np.where(rises | draw.chance(_WITHOUT_LEAST, size), lead, np.maximum(lead, least)) - kept
+    last = np.where(rises | draw.chance(0.2, size), lead, np.maximum(lead, least)) - kept
     # The digits of the result below the leading one carry, borrow or do neither.
     width = np.maximum(lead - last, 0)
     ones = _power(width) - 1
@@ -197,7 +189,9 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     but_one = all_ones - _power(place)
     runs = np.choose(draw.pick(0, 2, size), [all_ones, but_one, np.where(rises, but_one, ends_at)])
     runs = (runs - draw.pick(0, 3, size)) * (lead >= last)
-    total = np.where(rises | draw.chance(_CARRIES, size), np.maximum(runs, 0), total)
+    # Totals with a run of ones, but for the last two bits: a carry runs through them.
+    share = 0.25
+    total = np.where(rises | draw.chance(share, size), np.maximum(runs, 0), total)
     if not (draw.a.is_float and draw.b.is_float):
         unit = np.maximum(unit, 0)
     return np.where(draw.coins(size) == 1, -total, total), unit
@@ -251,7 +245,9 @@ def _spell(
         below: in these rows (count,) c comes first and is the number below the total's leading bit.
     """
     size = (draw.count,)
-    column, end = 0, min(draw.k, _PIECES)
+    # A total is made of a few products: 24 bits are three products of FP8, and two more cancel.
+    most = 5
+    column, end = 0, min(draw.k, most)
     a = np.zeros(draw.shape, draw.a.dtype)
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), draw.shape))
     c, left = np.zeros(draw.count, draw.c.dtype), total

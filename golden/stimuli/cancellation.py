@@ -66,6 +66,7 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
         draw.pick(draw.tiniest, draw.high, draw.shape),
         top - draw.pick(8, draw.kept_bits + 2, draw.shape),
     )
+    # All products but the pair are anywhere, or just so far below that a cut may reach them.
     target[:, 1 if draw.k < 3 else 2 :] = np.where(draw.chance(0.5, row), anywhere, near)[
         :, 1 if draw.k < 3 else 2 :
     ]
@@ -74,12 +75,14 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
     # What is left is negative in half of the rows: a cut may depend on the sign (down, spared).
     flip[:, 2:] = np.where(draw.chance(0.5, row), negate(fmt, flip[:, 2:]), flip[:, 2:])
     against_c = draw.chance(0.5, row) if draw.k > 1 else np.ones(row, bool)
+    # The second product cancels the first, exactly.
     if draw.k > 1:
         a[:, 1], b[:, 1] = negate(draw.a, a[:, 0]), b[:, 0]
         if not draw.a.signed:
             b[:, 1] = negate(draw.b, b[:, 0])
     places = np.arange(draw.k)
     left = np.where(draw.chance(0.5, row), min(2, draw.k), draw.pick(1 if draw.k < 3 else 2, draw.k, row))
+    # The pair, or one product against c, and one product that is left: nothing else hides it.
     used = (places == 0) | (~against_c & (places == 1)) | (places == left)
     a = np.where(used, a, np.zeros((), draw.a.dtype))
     c = np.where(against_c[:, 0], negative_sum(draw, a, b, True), draw.zeros(draw.c, size))
@@ -103,6 +106,7 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
         np.arange(quads * 4).reshape(quads, 4)[:, :2].ravel(),
         np.arange(quads * 4).reshape(quads, 4)[:, 2:].ravel(),
     )
+    # In each group of four the second pair cancels the first: the sum of a group is zero.
     a[:, second], b[:, second] = a[:, first], b[:, first]
     if draw.a.signed:
         a[:, second] = negate(draw.a, a[:, first])
@@ -111,6 +115,7 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a[:, quads * 4 :] = 0
     blocks = max(draw.scales["scale_a"].shape[1] if draw.scales else draw.unit.k // 16, 1)
     live = draw.chance(0.3, (draw.count, blocks)) & draw.chance(0.7, (draw.count, 1))
+    # Live blocks have small scales, cancelled ones large: a unit may keep the scale of a group that cancels.
     for name, codes in draw.scales.items():
         fmt = draw.unit.formats[name]
         top = min(highest_exponent(fmt), 60)
@@ -121,9 +126,11 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
         )
         codes[...] = draw.numbers(fmt, exponent)
     spread = np.repeat(live, -(-draw.k // blocks), axis=1)[:, : draw.k]
+    # In a live block one product is missing, so that something is left.
     odd = np.arange(draw.k) % 4 == 0
     a = np.where(spread & odd, np.zeros((), draw.a.dtype), a)
     scale_top = sum(min(highest_exponent(draw.unit.formats[name]), 60) for name in draw.scales)
+    # c lies within the reach of a cut at the exponent of a cancelled group.
     reach = int(draw.window_bits.max()) + 4
     top = high + scale_top if draw.scales else high
     c = draw.numbers(

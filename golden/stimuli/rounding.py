@@ -20,9 +20,6 @@ from golden.stimuli.codes import (
 )
 from golden.stimuli.draw import Draw
 
-_TWO_BITS = 0.4
-"""Share of ties with two more bits: one is never between half of a place and all of it."""
-
 
 def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Totals exactly between two results, or off by one tiny addend: rounding mode, sticky bits, double
@@ -217,7 +214,9 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     near = top - window
     near = np.where(least & draw.chance(0.5, size), draw.choice(_edges(draw), (draw.count,)), near)
     reach = np.minimum(np.where(in_c == 2, reach, draw.tiniest), half - 1)
-    two = draw.chance(_TWO_BITS, size)
+    # Ties with two more bits: one is never between half of a place and all of it.
+    share = 0.4
+    two = draw.chance(share, size)
     # Two bits that are cut are more than half of the last place kept; of a carry the first may be kept.
     off = np.where(draw.chance(0.5, size), draw.pick(-3, 3, size), np.where(two, draw.pick(-1, 0, size), 0))
     near, anywhere = np.clip(near + off, reach, half - 1), draw.pick(reach, half - 1, size)

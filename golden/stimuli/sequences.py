@@ -27,21 +27,12 @@ _SHARES = (0.25, 0.45, 0.26, 0.04)
 """How long sequences are, from and to, and the share of each in the number of sequences."""
 LONG = 16
 """Dot products of a sequence that is kept finite: infinities and NaNs would stay in it to its end."""
-_MADE = 0.6
-"""Share of the sequences that begin with a dot product that makes a c."""
 _RAMP, _RAMP_SHARE = 1024, 8
 """Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
 integer accumulator ten bits beyond the largest dot product."""
 _GROWING = tuple((8 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
 """Sequences that pass 2**n dot products: where each begins in the vectors that are drawn at once, and how
 long it is. A short run, too, has those that are an eighth of it."""
-_WIDTH = 12.0
-"""Exponents to either side of the usual one that the totals of such a sequence have, so that they all meet
-in its sum."""
-_HEADROOM = 12
-"""Bits that such a total leaves free below the largest number: the sum stays finite."""
-_REUSED = 0.08
-"""Share of the dot products before which some share their operands."""
 _RUNS, _RUN_SHARES = (1, 2, 3, 5, 8, 17), (0.6, 0.16, 0.1, 0.08, 0.04, 0.02)
 """How many do, and how often."""
 _ONE, _OTHERS, _LANE, _TURNS, _ALL = range(5)
@@ -50,8 +41,6 @@ _SHARED, _SHARED_SHARES = (_ONE, _OTHERS, _LANE, _TURNS, _ALL), (0.4, 0.3, 0.12,
 before it, all."""
 _LOADED = 0.3
 """Share of the dot products that do not clear with which a unit that can takes c in."""
-_PRODUCTS = 4
-"""Products that make a c at most: together they hold the bits of an f32 in f16 or more."""
 
 
 def reuse(operands: dict[str, Bits], rng: np.random.Generator) -> dict[str, Bits]:
@@ -84,7 +73,9 @@ def reuse(operands: dict[str, Bits], rng: np.random.Generator) -> dict[str, Bits
 def _runs(count: int, names: int, rng: np.random.Generator) -> tuple[Bits, Bits, Bits, Bits]:
     """For each of `count` places the last of the run that it is in (itself outside of one), what those of the
     run share with it, the operand concerned, and how far from it it is."""
-    ends = np.flatnonzero(rng.random(count) < _REUSED)
+    # Dot products before which some share their operands.
+    share = 0.08
+    ends = np.flatnonzero(rng.random(count) < share)
     lengths = rng.choice(_RUNS, len(ends), p=_RUN_SHARES)
     room = np.diff(ends, prepend=-1) - 1  # the last of the run before stays as it is
     lengths = np.minimum(lengths, room)
@@ -113,22 +104,29 @@ def arrange(
     count = len(operands["a"])
     starts, lengths = _plan(count, rng)
     origin = np.arange(count)
+    # Long sequences get dot products of moderate size: one infinity would hide all that follow it.
     long_ones = np.repeat(lengths >= LONG, lengths)
     tame = _tame(takes, operands)
     wild = np.flatnonzero(long_ones & ~tame)
     if tame.any():
         origin[wild] = rng.choice(np.flatnonzero(tame), len(wild))
+    # Some sequences hold dot products of one size, which all meet in the sum.
     growing = _growing(takes, operands, rng, count)
     for at, chosen in growing:
         origin[at : at + len(chosen)] = chosen
     behind = int("clear" in takes.alone)  # its products do not count
-    makers = (starts + behind)[(lengths > 1 + behind) & (rng.random(len(starts)) < _MADE)]
+    # Sequences that begin with a dot product that makes a c.
+    share = 0.6
+    makers = (starts + behind)[(lengths > 1 + behind) & (rng.random(len(starts)) < share)]
     for at, chosen in growing:
+        # A growing sequence stays as it is: nothing in it is exchanged.
         makers = makers[(makers < at - 1) | (makers >= at + len(chosen))]
     origin[makers] = origin[makers + 1]
+    # The operands in their order; the makers get products that sum to the c that comes next.
     placed = {name: codes[origin] for name, codes in operands.items()}
     for name, codes in making(takes, placed, placed["c"][makers], makers, rng).items():
         placed[name][makers] = codes
+    # `clear` begins each sequence; a growing one has no other clear within it.
     clear = np.zeros(count, np.uint8)
     clear[starts] = 1
     for at, chosen in growing:
@@ -173,12 +171,16 @@ def _growing(
         return []
     with np.errstate(divide="ignore", invalid="ignore"):
         exponent = np.log2(total)
-    limit = highest_exponent(takes.formats["d"]) - _HEADROOM
+    # Bits that such a total leaves free below the largest number: the sum stays finite.
+    headroom = 12
+    limit = highest_exponent(takes.formats["d"]) - headroom
     fit = np.isfinite(exponent) & (exponent < limit)
     if not fit.any():
         return []
     usual = float(np.median(exponent[fit]))
-    near = np.flatnonzero(fit & (np.abs(exponent - usual) <= _WIDTH))
+    # Exponents to either side of the usual one: these totals all meet in the sum of the sequence.
+    width = 12.0
+    near = np.flatnonzero(fit & (np.abs(exponent - usual) <= width))
     return [(at, rng.choice(near, length)) for at, length in _GROWING if at + length <= count]
 
 
@@ -258,7 +260,9 @@ def _making(takes: Signature, c: Bits, rng: np.random.Generator) -> dict[str, Bi
     a, b = np.zeros(draw.shape, draw.a.dtype), np.zeros(draw.shape, draw.b.dtype)
     value = to_float(draw.c, c)
     rest = np.where(np.isfinite(value), value, 0.0)
-    for slot in range(min(draw.k, _PRODUCTS)):
+    # Together a few products hold the bits of an f32 in f16 or more.
+    most = 4
+    for slot in range(min(draw.k, most)):
         a[:, slot], b[:, slot], product = _nearest_product(draw, rest)
         rest = rest - product
     special = ~np.isfinite(value)

@@ -24,11 +24,6 @@ QUESTION = "Which units of MMA-Sim's first version are not ours, by which operan
 SOURCE = "MMA-Sim (arXiv 2511.10909v1), Table III, sections IV-C and IV-F"
 SAMPLES = 20_000
 
-_ZEROS = 0.25
-"""Share of the elements of a that are zero in the random operands: what zeros do is asked, too."""
-
-_INFINITE, _SMALL, _FRACTION, _LARGE = 0x7C00, 0x9FFF, 0x83FF, 0x7800
-"""Words of f16: the exponent of infinity; what is below 2^-7; sign and fraction; the exponent of 2^15."""
 
 FINDINGS = """\
 - Three departures are deliberate, and each of the paper's units can be had as a file of `spec/published`. One
@@ -134,12 +129,14 @@ def drawn(ins: Instruction, samples: int) -> dict[str, npt.NDArray[Any]]:
     products are small and what stands next to a zero is large, so that a zero would raise their maximum."""
     rng = np.random.default_rng(9)
     a, b = (rng.integers(0, 1 << 16, (samples, ins.k)).astype(np.uint16) for _ in "ab")
-    zero = rng.random(a.shape) < _ZEROS
+    # Some elements of a are zero: what zeros do is asked, too.
+    share = 0.25
+    zero = rng.random(a.shape) < share
     small = np.broadcast_to(np.arange(samples)[:, None] % 2 == 1, a.shape)
     for words in (a, b):
-        words[(words & _INFINITE) == _INFINITE] &= 0xBFFF  # infinities and NaNs become numbers
-        words[small] &= _SMALL
-    b[small & zero] = b[small & zero] & _FRACTION | _LARGE
+        words[(words & 0x7C00) == 0x7C00] &= 0xBFFF  # infinities and NaNs of f16 become numbers
+        words[small] &= 0x9FFF  # below 2^-7
+    b[small & zero] = b[small & zero] & 0x83FF | 0x7800  # sign and fraction, with the exponent of 2^15
     a[zero] = 0
     scale = np.where(small[:, 0], 2.0**-40, 2.0 ** rng.integers(-24, 16, samples))
     return {"a": a, "b": b, "c": encode(ins, "c", rng.standard_normal(samples) * scale)}

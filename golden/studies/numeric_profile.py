@@ -34,8 +34,6 @@ _OPERATIONS = {
     "accumulation": "accumulation",
 }
 _DRAWN = {"low": "in type", "f32": "in f32"}
-_ZERO = 1e-10
-"""Below this the paper, which prints three digits, has 0."""
 
 
 FINDINGS = """\
@@ -150,7 +148,9 @@ def _element_table(lines: list[Line]) -> Table:
 
 def _share(line: Line) -> str:
     if line.difference is None:
-        return "none" if line.ours < _ZERO else f"{number(line.ours)} for 0"
+        # The paper prints three digits: below this it has 0.
+        printed = 1e-10
+        return "none" if line.ours < printed else f"{number(line.ours)} for 0"
     return f"{100 * line.difference:+.1f} %"
 
 

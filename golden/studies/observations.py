@@ -3,13 +3,15 @@ dense mma, four on sparse ones, three on ldmatrix, two on bank conflicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from golden.catalog import timing
 from golden.catalog.timing import PRINTED, Key, as_printed, conflict
 from golden.explain.markdown import link
+from golden.studies.published import published
 from golden.studies.study import Progress, Study, Table
 from golden.studies.units import Subject
 
@@ -151,10 +153,6 @@ def _multiple(board: Board) -> Verdict:
     ) * peak <= fours, f"{fours:.0f} with 4, 8 or 12 warps, {others:.0f} with 1, 2 or 6"
 
 
-def _one_warp(board: Board) -> Verdict:
-    return _about(board.peak(_K16, 1), 230)
-
-
 def _converges(board: Board) -> Verdict:
     ilp = board.first_ilp(_K16, 1)
     return ilp == 3, f"from ILP {ilp}"
@@ -223,36 +221,46 @@ def _a_way(board: Board) -> Verdict:
     return _about((most - least) / 7, 2, " cycles a way")
 
 
-CLAIMS = (
-    Claim("dense 1", "m16n8k16 completes in 25 cycles", lambda b: _about(b.completion(_K16), 25)),
-    Claim("dense 1", "its peak is nearly the vendor's (1000 of 1024)", _vendor),
-    Claim("dense 2", "one warp reaches 230", _one_warp),
-    Claim("dense 2", "one warp has its peak from ILP 3", _converges),
-    Claim("dense 3", "up to 4 warps a round takes the same cycles", _unchanged),
-    Claim("dense 3", "4 warps reach less than 8 (900 and 1000)", _dense_3),
-    Claim("dense 4", "8 and 12 warps take one cycle more than 4, ILP 1", _twelve),
-    Claim("dense 4", "16 warps take many more than 12, ILP 1", _sixteen),
-    Claim("dense 5", "6 warps take the cycles of 8, ILP 1 to 5", _six_as_eight),
-    Claim("dense 5", "from 4 to 6 warps throughput falls, ILP 3 to 5", _dense_5b),
-    Claim("dense 6", "the peak needs 4 warps or more, a multiple of 4", _multiple),
-    Claim("dense 7", "m16n8k8 completes in 18 cycles", lambda b: _about(b.completion(_K8), 18)),
-    Claim("dense 7", "its peak is 1000", lambda b: _about(b.peak(_K8), 1000)),
-    Claim("dense 8", "4 warps reach less than 8 (800 and 1000), by more than in dense 3", _dense_8),
-    Claim("sparse 1", "m16n8k32 completes as the dense m16n8k16", _sparse_latency),
-    Claim("sparse 1", "in other settings the two take the same cycles", _sparse_settings),
-    Claim("sparse 2", "its peak is twice that of the dense one (2000 and 1000)", _twice),
-    Claim("sparse 3", "m16n8k16 completes as the dense m16n8k8 (17.9 and 17.7)", _small_sparse),
-    Claim("sparse 4", "its peak stays far below that of m16n8k32 (1300 and 2000)", _short_of),
-    Claim("ldmatrix 1", "ldmatrix.x4 completes in 29 cycles", lambda b: _about(b.completion(_LDMATRIX), 29)),
-    Claim("ldmatrix 1", "its peak is that of shared memory (128)", _ldmatrix_peak),
-    Claim("ldmatrix 2", "one warp reaches 64, from ILP 4", _ldmatrix_one),
-    Claim("ldmatrix 2", "two warps reach all", _ldmatrix_two),
-    Claim("ldmatrix 3", "6 warps are no worse than 4, ILP 1 to 5", _no_dip),
-    Claim(
-        "conflicts 1", "ldmatrix x1, x2, x4 take the cycles of 1, 2, 4 ways of ld.shared.u32", _as_conflicts
-    ),
-    Claim("conflicts 2", "a way costs 2 cycles", _a_way),
-)
+_CHECKS: dict[str, Callable[[Board], Verdict]] = {
+    one.__name__.removeprefix("_"): one
+    for one in (
+        *(
+            _vendor,
+            _converges,
+            _unchanged,
+            _dense_3,
+            _twelve,
+            _sixteen,
+            _six_as_eight,
+            _dense_5b,
+            _multiple,
+            _dense_8,
+        ),
+        *(_sparse_latency, _sparse_settings, _twice, _small_sparse, _short_of, _ldmatrix_peak, _ldmatrix_one),
+        *(_ldmatrix_two, _no_dip, _as_conflicts, _a_way),
+    )
+}
+"""Sentences that compare figures of a board with each other, by their name in the table."""
+_OF = {"k16": _K16, "k8": _K8, "ldmatrix": _LDMATRIX}
+
+
+def _printed(check: str, of: str, printed: float, warps: int | None = None) -> Callable[[Board], Verdict]:
+    """The check of a sentence that prints a completion or a peak of one instruction."""
+    if check == "completion":
+        return lambda board: _about(board.completion(_OF[of]), printed)
+    return lambda board: _about(board.peak(_OF[of], warps), printed)
+
+
+def _claims() -> Iterator[Claim]:
+    """The sentences of spec/studies/observations.yaml."""
+    rows: Any = published(NAME)["claims"]
+    for row in rows:
+        given = {key: value for key, value in row.items() if key not in ("number", "text")}
+        check = _printed(**given) if "printed" in given else _CHECKS[given["check"]]
+        yield Claim(row["number"], row["text"], check)
+
+
+CLAIMS = tuple(_claims())
 
 FINDINGS = """\
 - {observations} observations in {claims} sentences. Figures that a sentence calls the same may differ by 3 %;

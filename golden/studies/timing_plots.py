@@ -24,8 +24,6 @@ FIGURES = {
     "figure15": "ldmatrix.x4",
 }
 """The paper's figures and what they show."""
-_SIZE = (11.0, 4.2)
-"""Width and height of a picture, in inches."""
 _MARGINS = {"left": 0.06, "right": 0.99, "bottom": 0.12, "top": 0.86, "wspace": 0.13}
 _COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
 
@@ -192,7 +190,9 @@ def _canvas() -> Picture:
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         raise ToolMissing(f"matplotlib is not installed: {pip_install('plots')}") from None
-    return Canvas(figsize=_SIZE)
+    # Width and height, in inches.
+    inches = (11.0, 4.2)
+    return Canvas(figsize=inches)
 
 
 def _by_ilp(figures: Sequence[Figure]) -> dict[int, dict[int, float]]:

@@ -227,6 +227,7 @@ class _Unit:
         }
         places["scale_b"] = "block * {} + j"
         given = []
+        # Where the row of A, the column of B or the element of C begins.
         for x in self.inputs:
             size = self.shapes[x][-1] if "row" in places[x] else math.prod(self.shapes[x])
             place = places[x].format(size)
@@ -293,12 +294,14 @@ class _Unit:
     def _lanes(self, layouts: dict[str, Layout]) -> str:
         """All matrices out of registers, the instruction, d into registers."""
         registers = {x: f"uint{layout.register_bits}_t" for x, layout in layouts.items()}
+        # The parameters: registers of every operand, and what selects among layouts.
         takes = [f"{registers['d']} *d", *(f"const {registers[x]} *{x}" for x in self.inputs)]
         chosen = {x: [f"{x}_{selector}" for selector, _ in layout.selectors] for x, layout in layouts.items()}
         takes += [f"int32_t {name}" for names in chosen.values() for name in names]
         lines = [f"static inline void {self.name}_lanes({', '.join(takes)}) {{"]
         sizes = {x: math.prod(self._whole(x)) for x in layouts}
         lines += [f"    {self._type(x)} of_{x}[{sizes[x]}] = {{0}};" for x in layouts]
+        # Operands are gathered from the registers, the product is made, and D is scattered last.
         for x, layout in layouts.items():
             if x == "d":
                 lines.append(f"    {self.name}({', '.join(f'of_{name}' for name in ('d', *self.inputs))});")

@@ -152,6 +152,7 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
         raise FileFormatError(
             f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'"
         )
+    # Each entry names a file in the same folder, its arrays, and the class of every tile.
     for name, entry in manifest["instructions"].items():
         where = f"{path}: {name}"
         _check_keys(entry, _ENTRY, where)

@@ -132,6 +132,7 @@ def write(
     as `write_stream`."""
     chosen, level = format_of(path, form), level or vectors.level
     group = vectors.instruction.blocks if level == "fragment" else 1
+    # Only tiles can be written as fragments; a dot product has no lanes.
     if level != vectors.level and (level, vectors.level) != ("fragment", "tile"):
         raise OperandError(f"level is '{level}', but the vectors are of level '{vectors.level}'")
     if not vectors.stands_alone:
@@ -143,6 +144,7 @@ def write(
     layout = layout_of(vectors.instruction, level)
     step = chunk_of(layout) * group
 
+    # Written in chunks: a file may be larger than memory.
     def chunks() -> Iterator[VectorSet]:
         return (vectors[start : start + step] for start in range(0, max(len(vectors), 1), step))
 
@@ -465,10 +467,12 @@ def _text_chunks(
         for number, part in enumerate(made.parts):
             text = file.read(part.bytes)
             where = f"{path}:{part.line}"
+            # 1. The part is what was written: its checksum and its number of lines.
             if f"{zlib.crc32(text):08x}" != part.crc32 or text.count(b"\n") != part.lines:
                 raise FileFormatError(
                     f"{manifest.path_for(path)}: part {number} is not at line {part.line} of the file"
                 )
+            # 2. Header and footer follow from the manifest.
             if number in (0, last):
                 if text not in frames(made, ins, layout, number):
                     raise FileFormatError(
@@ -480,6 +484,8 @@ def _text_chunks(
                 arrays, kinds = lines.decode(text.split(b"\n")[:-1]) if part.lines else _nothing(layout)
             except FileFormatError as error:
                 raise placed(error, path, part.line) from None
+            # 3. Vectors are read and written again: the same text, or the file has another meaning to a
+            # simulator.
             other = _unlike(lines.encode(arrays, kinds, done, None), text, lines.closing)
             if other is not None:
                 raise FileFormatError(

@@ -60,10 +60,6 @@ class Report:
     compared: tuple[str, ...]
 
 
-_SHOWN = 5
-"""Differences that a report holds."""
-
-
 def read(path: str | Path, ins: Instruction, columns: str) -> VectorSet:
     """The vectors of a file with the unit's results.
 
@@ -99,9 +95,11 @@ def _compared(vectors: VectorSet, given: dict[str, Bits], places: Bits) -> Repor
     wrong = np.zeros(len(vectors), np.bool_)
     for one in differ.values():
         wrong |= one
+    # A report holds the first differences.
+    most = 5
     first = [
         Difference(int(places[i]), name, int(given[name][i]), int(right[name][i]))
-        for i in np.flatnonzero(wrong)[:_SHOWN]
+        for i in np.flatnonzero(wrong)[:most]
         for name in given
         if differ[name][i]
     ]

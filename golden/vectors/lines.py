@@ -161,6 +161,7 @@ class Lines:
             raise FileFormatError(
                 f"[{short}] holds {len(lines[short])} characters, expected at least {fixed}"
             )
+        # All lines have the same columns, so a field of all vectors is read at once.
         chars = np.frombuffer(b"".join(line[:fixed] for line in lines), np.uint8).reshape(len(lines), fixed)
         arrays: dict[str, Bits] = {}
         kinds: Bits | None = None
@@ -178,6 +179,7 @@ class Lines:
                 arrays |= self._fields_of_words(part)
             elif isinstance(piece, KindNumber):
                 kinds = _check_kinds(_bytes_of_hex(part)[:, 0])
+            # A name has no fixed width: it is the last piece of a line.
             elif isinstance(piece, KindName):
                 kinds = _kinds_of_names([line[at:] for line in lines])
                 break

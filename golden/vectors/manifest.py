@@ -247,6 +247,7 @@ def _check_values(values: dict[str, Any], file: Path) -> None:
             raise FileFormatError(
                 f"{file}: signals: '{values['signals']['file']}' is not the name of a file in its folder"
             )
+    # Every vector has a class.
     if sum(values["classes"].values()) != values["count"]:
         found = sum(values["classes"].values())
         raise FileFormatError(

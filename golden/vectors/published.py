@@ -66,11 +66,11 @@ class Encoding:
     def constant(self) -> int | None:
         """The selector of C where it is an inline constant, None where it is a register (SRC2, 26:18)."""
         selector = self.words[1] >> 18 & 0x1FF
-        return selector if selector < _FIRST_REGISTER else None
+        # Selectors from 256 on name registers, lower ones inline constants.
+        first = 256
+        return selector if selector < first else None
 
 
-_FIRST_REGISTER = 256
-"""Selectors from this one on name registers, lower ones inline constants."""
 _WORD = re.compile(r"[0-9a-f]{8}")
 
 

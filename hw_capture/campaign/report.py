@@ -225,6 +225,7 @@ def _check_counts(item: dict[str, Any], where: str) -> None:
         raise FileFormatError(
             f"{where}: key 'results' is {counts!r}, expected counts of {', '.join(COUNTS[2:])}"
         )
+    # Counts that do not add up were edited, or are of another campaign.
     if sum(counts.values()) != item["dots"]:
         raise FileFormatError(
             f"{where}: key 'results' is {counts!r}, expected counts that add up to {item['dots']}"
@@ -236,6 +237,7 @@ def _check_counts(item: dict[str, Any], where: str) -> None:
             f"{where}: counts contradict each other: {item['dots']} dot products, tiles from "
             f"{item['first_tile']} to {item['next_tile']} of {dots_of_tile(ins)}"
         )
+    # A mismatch without a record could not be checked.
     kept = len(item["records"])
     if (
         item["mismatches"] > item["dots"]

@@ -32,7 +32,6 @@ from hw_capture.record.capture import target_for
 ALL_KINDS = -1
 LAUNCH_SECONDS = 0.2
 """How long a launch on a GPU should take."""
-_BLOCKS_AN_SM = 16
 _FIRST_LAUNCH = 1 << 14
 
 
@@ -142,7 +141,9 @@ class Campaign:
 
     def launch(self, seed: int, first: int, tiles: int, kind: int) -> None:
         """See Bench."""
-        blocks = min(-(-tiles // self._unit.groups), self._gpu.sm_count * _BLOCKS_AN_SM)
+        # Blocks of one multiprocessor, at most.
+        blocks_an_sm = 16
+        blocks = min(-(-tiles // self._unit.groups), self._gpu.sm_count * blocks_an_sm)
         numbers = np.uint64(seed), np.uint64(first), np.uint64(tiles), np.int32(kind)
         self._kernel(
             *numbers, self._counts, self._records, grid=blocks, block=128, shared=self._unit.shared_bytes

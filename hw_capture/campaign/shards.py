@@ -99,6 +99,7 @@ def share(
     """
     wanted = list(shards)
     store = Results(folder, FORMAT)
+    # What an earlier run has finished is not run again.
     found = {shard: result for shard in wanted if (result := store.get(shard.key)) is not None}
     running: dict[Future[Result], Shard] = {
         pool.submit(work, shard): shard for shard in wanted if shard not in found
@@ -108,6 +109,7 @@ def share(
         while running:
             if progress is not None:
                 progress(sum(shard.dots for shard in found), total)
+            # A shard is stored as soon as it ends: an interrupted run loses only what is running.
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 shard = running.pop(future)
                 found[shard] = future.result()

@@ -123,6 +123,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         _layout_macros(ins),
         (_FOLDER / "kernel.cu").read_text(),
     ]
+    # Groups of lanes in a block, and the words of the record of one mismatch.
     groups = _THREADS // kernels.lanes(ins)
     words = 7 + 2 * ins.stored_k + 2 * _scales(ins)
     return Compilation("\n".join(parts), area * groups, groups, words)
@@ -159,6 +160,7 @@ def _constants(ins: Instruction) -> dict[str, object]:
     aligned = program.steps_of(Align)
     widths = [step.fraction_bits for step in aligned]
     widths += [step.fraction_bits for step in program.steps_of(Normalize)]
+    # The widest alignment of the program: operands lie on both sides of its last bit.
     window = max(
         (bits for table in widths for _, bits in table),
         default=d.fraction_bits + 1 if d.is_float else 8,
@@ -167,7 +169,9 @@ def _constants(ins: Instruction) -> dict[str, object]:
         (s.result_fraction_bits for s in program.steps_of(Round) if s.result_fraction_bits is not None),
         d.fraction_bits,
     )
+    # The least exponent that an alignment keeps; without one the least of the result.
     floor = next((step.floor for step in aligned if step.floor is not None), lowest_exponent(d))
+    # Products have the fractions of the formats in which they are multiplied.
     target = next((o.operand_format for o in ins.program.operations if o.operand_format), None)
     fractions = (target or a).fraction_bits + (target or b).fraction_bits
     reaches = {

@@ -88,7 +88,7 @@ def bench_gpu(
             chosen.record(Run(arch, gpu, runs, out, csv), progress)
 
 
-def wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
+def wanted(group: Group, arch: str, only: str) -> Measured[Any]:
     """The measurements of a group; raises OperandError where none has `only` in its name."""
     from hw_capture.cli.timing_groups import Experiments, Matrix, Memory, Scalar
     from hw_capture.timing.subjects import matrix_subjects, sun_subjects, wmma_subjects

@@ -27,16 +27,19 @@ from hw_capture.timing.scalar import report as scalar_report
 from hw_capture.timing.scalar.instructions import Operation, operations
 from hw_capture.timing.scalar.programs import Built as BuiltScalar
 
-Built = TypeVar("Built")
 Result = TypeVar("Result")
 _LOOPS, _CHAINS = "loops", "chains"
 
 
-class Measured(ABC, Generic[Built, Result]):
+class Measured(ABC, Generic[Result]):
     """One group: what is chosen, how it is built, measured and written."""
 
     parts = _LOOPS
     """What holds an instruction."""
+    bench: Any
+    """The module that builds and measures: `build` and `measure`."""
+    report: Any
+    """The module that writes the result: `yaml_text` and `csv_text`."""
 
     @abstractmethod
     def compile_only(self, target: str, progress: Progress) -> None:
@@ -48,27 +51,23 @@ class Measured(ABC, Generic[Built, Result]):
             built = self._built(target_for(run.arch, gpu.facts()), progress)
             result = self._measured(gpu, built, run.runs, progress)
         self._write(result, run)
-        conditions = self._conditions(result)
+        conditions: Conditions = result.conditions
         for label, reason in conditions.left_out.items():
             typer.echo(f"left out: {label}: {reason}", err=True)
         typer.echo(f"{self._counts(result)}, SM clock {conditions.sm_mhz:.0f} MHz")
         self._check_whole(result)
 
-    @abstractmethod
-    def _built(self, target: str, progress: Progress) -> Built:
+    def _built(self, target: str, progress: Progress) -> Any:
         """Everything, compiled and checked."""
+        return self.bench.build(target)
 
-    @abstractmethod
-    def _measured(self, gpu: device.Device, built: Built, runs: int, progress: Progress) -> Result:
+    def _measured(self, gpu: device.Device, built: Any, runs: int, progress: Progress) -> Any:
         """Everything, measured."""
+        return self.bench.measure(gpu, built, runs, progress)
 
-    @abstractmethod
     def _write(self, result: Result, run: Run) -> None:
         """Writes the requested files."""
-
-    @abstractmethod
-    def _conditions(self, result: Result) -> Conditions:
-        """Under which it was measured."""
+        run.write(self.report.yaml_text(result, run.arch, run.runs), self.report.csv_text(result))
 
     @abstractmethod
     def _counts(self, result: Result) -> str:
@@ -81,8 +80,10 @@ class Measured(ABC, Generic[Built, Result]):
         typer.echo(f"{right} of {everything} {self.parts} hold their instruction")
 
 
-class Matrix(Measured[list[Any], bench.Result]):
+class Matrix(Measured[bench.Result]):
     """Matrix instructions, and what moves matrices."""
+
+    bench, report = bench, report
 
     def __init__(self, everything: Sequence[Subject], arch: str, only: str) -> None:
         self._chosen: Sequence[Subject] = subjects.select(everything, only)
@@ -119,15 +120,9 @@ class Matrix(Measured[list[Any], bench.Result]):
         left_out = [(one, late[one.label]) for one in self._chosen if one.label in late]
         return [*_all(bench.build(self._known(late), target, progress)), *left_out]
 
-    def _measured(self, gpu: device.Device, built: list[Any], runs: int, progress: Progress) -> bench.Result:
-        return bench.measure(gpu, built, runs, progress)
-
     def _write(self, result: bench.Result, run: Run) -> None:
         if result.timings:
-            run.write(report.yaml_text(result, run.arch, run.runs), report.csv_text(result))
-
-    def _conditions(self, result: bench.Result) -> Conditions:
-        return result.conditions
+            super()._write(result, run)
 
     def _counts(self, result: bench.Result) -> str:
         return f"{counted(len(result.loops), 'instruction')}, {counted(len(result.timings), 'point')}"
@@ -140,10 +135,11 @@ class Matrix(Measured[list[Any], bench.Result]):
             raise HwError(f"{count} instructions were not measured, such as {missing[0]}")
 
 
-class Scalar(Measured[list[Any], scalar_bench.Result]):
+class Scalar(Measured[scalar_bench.Result]):
     """Scalar instructions."""
 
     parts = _CHAINS
+    bench, report = scalar_bench, scalar_report
 
     def __init__(self, only: str) -> None:
         self._chosen: Sequence[Operation] = scalar_bench.select(only)
@@ -167,32 +163,32 @@ class Scalar(Measured[list[Any], scalar_bench.Result]):
     def _built(self, target: str, progress: Progress) -> list[Any]:
         return _all(scalar_bench.build(self._chosen, target, progress))
 
-    def _measured(
-        self, gpu: device.Device, built: list[Any], runs: int, progress: Progress
-    ) -> scalar_bench.Result:
-        return scalar_bench.measure(gpu, built, runs, progress)
-
     def _write(self, result: scalar_bench.Result, run: Run) -> None:
         if not result.timed:
             raise HwError("no chain holds its instruction: nothing was timed")
-        run.write(scalar_report.yaml_text(result, run.arch, run.runs), scalar_report.csv_text(result))
-
-    def _conditions(self, result: scalar_bench.Result) -> Conditions:
-        return result.conditions
+        super()._write(result, run)
 
     def _counts(self, result: scalar_bench.Result) -> str:
         points = sum(len(timed.points) for timed in result.timed)
         return f"{counted(len(result.timed), 'instruction')}, {counted(points, 'point')}"
 
 
-class Memory(Measured[memory_bench.Built, memory_bench.Result]):
-    """Memory: all of it, or nothing."""
+class Whole(Measured[Result]):
+    """A group that is measured whole, or not at all."""
+
+    refuses: str
+    """Why it takes no --only."""
 
     def __init__(self, only: str) -> None:
         if only:
-            raise OperandError(
-                f"--only '{only}' goes with --group matrix or scalar; memory is measured whole"
-            )
+            raise OperandError(f"--only '{only}' goes with --group matrix or scalar; {self.refuses}")
+
+
+class Memory(Whole[memory_bench.Result]):
+    """Memory."""
+
+    refuses = "memory is measured whole"
+    bench, report = memory_bench, memory_report
 
     def compile_only(self, target: str, progress: Progress) -> None:
         """Builds every kernel, which checks its loop, and prints what they are."""
@@ -201,32 +197,15 @@ class Memory(Measured[memory_bench.Built, memory_bench.Result]):
         typer.echo("\n".join(titles))
         self._say_holds(len(titles), len(titles))
 
-    def _built(self, target: str, progress: Progress) -> memory_bench.Built:
-        return memory_bench.build(target)
-
-    def _measured(
-        self, gpu: device.Device, built: memory_bench.Built, runs: int, progress: Progress
-    ) -> memory_bench.Result:
-        return memory_bench.measure(gpu, built, runs, progress)
-
-    def _write(self, result: memory_bench.Result, run: Run) -> None:
-        run.write(memory_report.yaml_text(result, run.arch, run.runs), memory_report.csv_text(result))
-
-    def _conditions(self, result: memory_bench.Result) -> Conditions:
-        return result.conditions
-
     def _counts(self, result: memory_bench.Result) -> str:
         return f"{len(result.samples)} latencies, {len(result.streams)} bandwidths"
 
 
-class Experiments(Measured[experiments.Built, experiments.Result]):
-    """The experiments of H. Abdelkhalik et al.: all of them, or nothing."""
+class Experiments(Whole[experiments.Result]):
+    """The experiments of H. Abdelkhalik et al."""
 
-    def __init__(self, only: str) -> None:
-        if only:
-            raise OperandError(
-                f"--only '{only}' goes with --group matrix or scalar; the experiments run whole"
-            )
+    refuses = "the experiments run whole"
+    bench = report = experiments
 
     def compile_only(self, target: str, progress: Progress) -> None:
         """Builds every kernel, and prints what stands between the readings of the clock."""
@@ -234,20 +213,6 @@ class Experiments(Measured[experiments.Built, experiments.Result]):
         for name, found in built.sass.items():
             typer.echo(f"{name}: {', '.join(f'{n} x {one}' for one, n in found.items()) or 'nothing'}")
         self._say_holds(len(built.sass), len(built.sass))
-
-    def _built(self, target: str, progress: Progress) -> experiments.Built:
-        return experiments.build(target)
-
-    def _measured(
-        self, gpu: device.Device, built: experiments.Built, runs: int, progress: Progress
-    ) -> experiments.Result:
-        return experiments.measure(gpu, built, runs)
-
-    def _write(self, result: experiments.Result, run: Run) -> None:
-        run.write(experiments.yaml_text(result, run.arch, run.runs), experiments.csv_text(result))
-
-    def _conditions(self, result: experiments.Result) -> Conditions:
-        return result.conditions
 
     def _counts(self, result: experiments.Result) -> str:
         return counted(len(result.samples), "figure")

@@ -40,8 +40,6 @@ _LAUNCH_SECONDS = 2.0
 """Long enough for every worker to draw and cross chunks of its own."""
 _FEW = 16 * _TILES
 """Tiles that are not worth the start of a worker."""
-_PARTS = 4
-"""A launch is cut into this many parts for each worker, so that none waits long for the others."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,9 @@ class Bench:
             DeviceError: a worker was killed.
         """
         launched = Found(dict.fromkeys(COUNTS, 0), [])
-        parts = parts_of(seed, first, tiles, kind, _PARTS * self._workers.jobs)
+        # Several parts for each worker, so that none waits long for the others.
+        each = 4
+        parts = parts_of(seed, first, tiles, kind, each * self._workers.jobs)
         if self._workers.jobs == 1 or tiles <= _FEW:
             for part in parts:
                 launched.add(compare(self._cpu, self.ins, part))

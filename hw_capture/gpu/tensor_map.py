@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from hw_capture.errors import DeviceError
 
-# CUtensorMapDataType, Swizzle and L2promotion of cuda.h.
-_BFLOAT16, _SWIZZLE_128B, _PROMOTE_256B = 9, 3, 3
 _BYTES = 128
 
 
@@ -33,7 +31,7 @@ def bf16_rows(address: int, rows: int, columns: int, box_rows: int) -> npt.NDArr
     made = room[start : start + _BYTES]
     status = encode(
         ctypes.c_void_p(made.ctypes.data),
-        ctypes.c_int(_BFLOAT16),
+        ctypes.c_int(9),  # CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
         ctypes.c_uint32(2),
         ctypes.c_void_p(int(address)),
         (ctypes.c_uint64 * 2)(columns, rows),
@@ -41,8 +39,8 @@ def bf16_rows(address: int, rows: int, columns: int, box_rows: int) -> npt.NDArr
         (ctypes.c_uint32 * 2)(64, box_rows),
         (ctypes.c_uint32 * 2)(1, 1),
         ctypes.c_int(0),
-        ctypes.c_int(_SWIZZLE_128B),
-        ctypes.c_int(_PROMOTE_256B),
+        ctypes.c_int(3),  # CU_TENSOR_MAP_SWIZZLE_128B
+        ctypes.c_int(3),  # CU_TENSOR_MAP_L2_PROMOTION_L2_256B
         ctypes.c_int(0),
     )
     if status:

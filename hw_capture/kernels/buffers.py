@@ -100,6 +100,7 @@ def _shared(ins: Instruction, name: str) -> Buffer:
     nbytes = ins.k * rows if padded else kernels.shared_bytes(ins)[name == "b"]
     chunks = nbytes // rows // 16
 
+    # Shared memory holds matrices in cores of 8 rows by 16 bytes, cores of a row block one after the other.
     def pack(tiles: Bits) -> Bits:
         matrix = tiles if name == "a" else tiles.swapaxes(1, 2)
         lines = _padded_bytes(matrix, fmt.bits) if padded else _row_bytes(matrix, fmt.bits)

@@ -20,7 +20,6 @@ from hw_capture.kernels.ptx_module import Case
 
 _OF_THE_TARGET = re.compile(r"requires (?:at least )?\.target|not supported (?:on|for) \.target")
 _OWN_TARGET = re.compile(r" (?:on|for) \.target '\w+'")
-_MAX_ROUNDS = 6
 
 
 def translate(listed: PtxList, target: str, forms: Sequence[Form] | None = None) -> Table:
@@ -55,7 +54,8 @@ def translate(listed: PtxList, target: str, forms: Sequence[Form] | None = None)
 def _assembled(chosen: Sequence[Case], isa: str, target: str) -> tuple[list[Case], dict[str, str], bytes]:
     """The cases that the target has, the reason by name for the missing ones, and the cubin."""
     left, refused = list(chosen), dict[str, str]()
-    for _ in range(_MAX_ROUNDS):  # ptxas reports some errors only when others are gone
+    # ptxas reports some errors only when others are gone: six rounds are enough for the whole list.
+    for _ in range(6):
         if not left:
             return [], refused, b""
         lines = list(ptx_module.lines(left, isa, target))

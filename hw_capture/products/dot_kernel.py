@@ -15,8 +15,6 @@ import numpy.typing as npt
 Numbers = npt.NDArray[Any]
 THREADS = 128
 """Of a block of either kernel."""
-_WARP, _ADDING = 32, 4
-"""Sums that are left when halving ends, and threads that add these."""
 
 
 def dot(a: Numbers, b: Numbers, blocks: int, neighbours: int) -> Numbers:
@@ -43,8 +41,12 @@ def dot(a: Numbers, b: Numbers, blocks: int, neighbours: int) -> Numbers:
         sums[...] = one.astype(np.longdouble) * other + sums
     sums = in_halves(_in_turn(sums, -1))[..., 0]
     sums = _padded(sums, -(-blocks // THREADS) * THREADS).reshape(*sums.shape[:-1], -1, THREADS)
-    sums = in_halves(_in_turn(sums, -2), _WARP)
-    sums = _in_turn(sums.reshape(*sums.shape[:-1], -1, _ADDING), -2)
+    # Halving ends at the sums of one warp.
+    warp = 32
+    sums = in_halves(_in_turn(sums, -2), warp)
+    # Four threads add what is left.
+    adding = 4
+    sums = _in_turn(sums.reshape(*sums.shape[:-1], -1, adding), -2)
     return _in_turn(sums, -1)
 
 

@@ -21,11 +21,6 @@ from hw_capture.products.cases import IN_PARTS, Case
 
 Bits = npt.NDArray[Any]
 _SPARSE_TILE = 128
-_LONG, _LONG_PARTS = 8192, 15
-"""K of sparse products beyond which a second kernel's parts are tried first, which are added from the last to
-the first; and how many, as calls showed for three shapes of K = 16,384."""
-_ROWS, _COLUMNS = 2, 8
-"""Results that are tried first; nearly every wrong plan differs in one of them."""
 
 
 def explain(case: Case, operands: dict[str, Bits], d: Bits) -> Plan | None:
@@ -39,7 +34,10 @@ def explain(case: Case, operands: dict[str, Bits], d: Bits) -> Plan | None:
     if base is None:
         return None
     whole = given(case, operands)
-    rows, columns = slice(0, _ROWS), slice(0, _COLUMNS)
+    # Nearly every wrong plan differs in one of these few results.
+    first_rows = 2
+    first_columns = 8
+    rows, columns = slice(0, first_rows), slice(0, first_columns)
     few = {name: _part(name, codes, rows, columns) for name, codes in whole.items()}
     if case.options.get("blocks") == "128x128":  # the few columns lie in the first block of them
         few["scale_b"] = whole["scale_b"][:, :1]
@@ -69,8 +67,10 @@ def _conv_order(case: Case) -> tuple[int, ...]:
 
 def splits(base: Plan, case: Case) -> Iterator[Plan]:
     """The plan with K in parts that are alike, each number of parts once; then as single libraries cut it."""
-    if case.call == "sparse_mm" and case.k > _LONG:
-        for parts in (_LONG_PARTS, *range(2, MOST_CUTS)):
+    # Beyond K = 8192 a second kernel adds the parts of sparse products, from the last to the first; 15 of
+    # them, as calls showed for three shapes of K = 16,384.
+    if case.call == "sparse_mm" and case.k > 8192:
+        for parts in (15, *range(2, MOST_CUTS)):
             yield base.but(parts=_cut(case.k, parts), reduce="descending")
     yield from (base.but(part=size) for size in cuts(base, case.k))
     for parts in range(2, MOST_CUTS + 1) if case.call == "sparse_mm" and case.k % _SPARSE_TILE == 0 else ():

@@ -47,8 +47,6 @@ TIMED = (1, 8, 32, 128, 512)
 _TIMES = 11
 _FLUSHED = 1 << 26
 """32-bit words that are written between timed calls: more than any cache holds."""
-_LONGEST = 160
-"""Characters of a kernel's name that are kept."""
 _MARK = "bitwise_not"
 """Part of the name of a kernel that stands between the calls when they are profiled."""
 _BESIDE = re.compile(r"^Mem(set|cpy)|Activity Buffer|^cu(da)?[A-Z]")
@@ -228,6 +226,7 @@ class _Layer:
 def _answers(batches: Sequence[int], seen: dict[str, _Seen]) -> Iterable[Answer]:
     """The answers, those with the same bits once; fewer rows than ROWS are the same if these are."""
     found: list[tuple[int, list[int]]] = []
+    # The largest batch first: a smaller one is compared on the rows that both have.
     for i in sorted(range(len(batches)), key=lambda i: -batches[i]):
         rows = min(batches[i], ROWS)
         for first, members in found:
@@ -252,7 +251,9 @@ def _answers(batches: Sequence[int], seen: dict[str, _Seen]) -> Iterable[Answer]
 
 def _short(name: str) -> str:
     """A kernel's name without its return type and its arguments."""
-    return name.removeprefix("void ").partition("(")[0][:_LONGEST]
+    # Names of kernels can be pages long.
+    longest = 160
+    return name.removeprefix("void ").partition("(")[0][:longest]
 
 
 class _Settings:

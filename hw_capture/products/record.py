@@ -107,6 +107,7 @@ def record(
         except DeviceError as error:
             report.refused.append((case.name, str(error)))
             continue
+        # A result without a plan is recorded as well: it is what is left to explain.
         plan = explain(case, operands, d)
         report.recorded += 1
         report.explained += plan is not None

@@ -108,8 +108,10 @@ def capture(
     facts = runner.facts()
     target = target_for(chosen[0].architecture, facts)
     _made(folder)
+    # One process writes a folder at a time.
     with only_writer(folder, folder / ".capturing"):
         store = _Store.open(folder, chosen[0].architecture, facts, options)
+        # Files of the same spec, GPU and options stay as they are.
         todo = [ins for ins in chosen if not store.up_to_date(ins)]
         report = Report(kept=len(chosen) - len(todo))
         groups = build.groups(todo)
@@ -163,11 +165,13 @@ def _capture_one(ins: Instruction, parts: list[Built], runner: Runner, store: _S
             (ins.name, errors[0])
         )
         return
+    # Every form of the kernel has to be there: they are compared with each other.
     if missing := set(kernels.forms(ins)) - {one.form for one in parts}:
         report.failed.append((ins.name, f"no kernel of the form {' or '.join(sorted(missing))} was built"))
         return
     operands, class_set, classes = tiles.draw(ins, store.options.seed, store.options.per_kind)
     expected = ins(**operands)
+    # Each form runs with memory filled in each way: a result that nobody wrote differs.
     results = [runner.run(one, operands, fill) for one in parts for fill in FILLS]
     wrong = differing(results[0], expected, ins.name)
     unlike = max(differing(result, results[0], ins.name) for result in results)
@@ -179,6 +183,7 @@ def _capture_one(ins: Instruction, parts: list[Built], runner: Runner, store: _S
             )
         )
         return
+    # Recorded in any case: the hardware is the authority.
     if wrong:
         report.differ.append((ins.name, wrong))
     store.add(ins, {**operands, "d": results[0]}, class_set, classes, parts)

@@ -38,8 +38,6 @@ Bits = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
 _NO_ELEMENT, _NO_PLACE = -1, -2
 _SAMPLES = (8, 96)
-_FIRST_TWO = 0x4
-"""The nibble that picks the first two columns (pairs of columns; of two columns the first)."""
 _BLOCK = 1 << 18
 _SEEN, _NO_FAULT, _UNDEFINED = "seen", "moves nothing", "metadata without a meaning"
 _SAME, _UNSEEN = "the recorded matrices are the same with it", "no recorded result changes"
@@ -371,7 +369,9 @@ class _Recorded:
         if pattern is None:
             return np.asarray(self.ins.dot(a, b, c))
         nibbles = self.nibbles(given["metadata"])
-        first = np.full_like(nibbles, _FIRST_TWO)
+        # The nibble of the first two columns (pairs of columns; of two columns the first).
+        first_two = 0x4
+        first = np.full_like(nibbles, first_two)
         chosen = np.zeros_like(b)
         picked = np.take_along_axis(b, pattern.columns(nibbles), axis=1)
         np.put_along_axis(chosen, pattern.columns(first), picked, axis=1)

@@ -32,8 +32,6 @@ Bits = npt.NDArray[Any]
 Place = tuple[int, int, int]
 """Tile, row, column."""
 _ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
-_DIAGNOSED = 4096
-_BUDGET_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -259,7 +257,9 @@ def _explained(ins: Instruction, vector: Captured, item: Difference) -> Differen
 def _blame(ins: Instruction, vector: Captured, item: Difference, dot: dict[str, Bits]) -> str:
     if ins.reference_dot(**dot) == item.recorded:
         return f"the reference gives what the hardware gave: the {item.model} is wrong, not the spec"
-    found = diagnose(ins, *_failing(ins, vector), budget_seconds=_BUDGET_SECONDS)
+    # Seconds for the diagnosis of one vector.
+    seconds = 10.0
+    found = diagnose(ins, *_failing(ins, vector), budget_seconds=seconds)
     best = found.hypotheses[0] if found.explains else None
     if best is None or best.instruction is None or not best.has_words:
         return f"{_last_step(ins, item, dot)}; no change of a single step explains it ({found.sentence()})"
@@ -282,7 +282,9 @@ def _last_step(ins: Instruction, item: Difference, dot: dict[str, Bits]) -> str:
 def _failing(ins: Instruction, vector: Captured) -> tuple[dict[str, Bits], Bits]:
     """Dot products for the diagnosis, the differing ones first, and what the hardware gave for them."""
     wrong = ins(**vector.operands) != vector.d
-    order = np.argsort(~wrong.ravel(), kind="stable")[:_DIAGNOSED]
+    # Results that the diagnosis gets, the wrong ones first.
+    most = 4096
+    order = np.argsort(~wrong.ravel(), kind="stable")[:most]
     tile, row, column = np.unravel_index(order, vector.d.shape)
     dots = {name: _of_dot(name, codes, tile, row, column) for name, codes in vector.operands.items()}
     return dots, vector.d[tile, row, column]

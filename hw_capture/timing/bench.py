@@ -125,23 +125,20 @@ def measure(
     progress: Progress | None = None,
 ) -> Result:
     """Runs everything that was built; raises DeviceError where the GPU fails, or its clock was throttled."""
-    everything = list(built)
     watch = Watch(gpu)
     result = Result(watch.conditions)
     buffers = _Buffers(gpu)
-    for done, item in enumerate(everything):
-        if isinstance(item, tuple):
-            result.conditions.left_out[item[0].label] = item[1]
-            continue
-        if progress:
-            progress(item.subject.label, done, len(everything))
+    for item in watch.each(built, _label, progress):
         module = gpu.load(item.cubin)
         result.loops[item.subject.label] = item.loop
         result.stalls[item.subject.label] = item.stalls
         for program in item.subject.programs():
             result.timings += _time(buffers, item.subject, program, module.get(program.name), repeats)
-    watch.close()
     return result
+
+
+def _label(one: Built | Subject) -> str:
+    return one.subject.label if isinstance(one, Built) else one.label
 
 
 class _Buffers(Launches):
@@ -149,13 +146,10 @@ class _Buffers(Launches):
 
     def __init__(self, gpu: Device) -> None:
         super().__init__(gpu, gpu.empty(1024 * 4, 0))
-        self._operands: dict[tuple[str, str], Any] = {}
 
     def operands(self, fmt: str, kind: str) -> Any:
         """The buffer of one format and kind of OPERANDS."""
-        if (fmt, kind) not in self._operands:
-            self._operands[fmt, kind] = self.gpu.upload(data(fmt, kind))
-        return self._operands[fmt, kind]
+        return self.held((fmt, kind), lambda: data(fmt, kind))
 
 
 def data(fmt: str, kind: str, seed: int = 1) -> npt.NDArray[np.uint32]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import statistics
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,11 @@ from hw_capture.errors import DeviceError, HwError
 from hw_capture.gpu import processes
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import kernels, toolchain
+from hw_capture.timing.building import Progress
 from hw_capture.timing.programs import template
 from hw_capture.timing.records import Conditions
 
+Item = TypeVar("Item")
 _STATE = (
     "pstate",
     "clocks.sm",
@@ -28,7 +31,6 @@ _STATE = (
 )
 CLOCKS = 16 * 32 * 256
 """Bytes for the two clock readings of 32 warps in many runs."""
-_CALIBRATION = 2_000_000
 _CALIBRATIONS = 40
 POWER_LIMIT = 0x04
 _SLOW = {
@@ -55,6 +57,13 @@ class Launches:
     def __init__(self, gpu: Device, sink: Any) -> None:
         self.gpu, self.sink = gpu, sink
         self.clocks = gpu.empty(CLOCKS)
+        self._uploaded: dict[Hashable, Any] = {}
+
+    def held(self, key: Hashable, make: Callable[[], npt.NDArray[Any]]) -> Any:
+        """The buffer of some operands, which are made and uploaded once."""
+        if key not in self._uploaded:
+            self._uploaded[key] = self.gpu.upload(make())
+        return self._uploaded[key]
 
     def cycles(self, kernel: Kernel, operands: Any, warps: int, repeats: int, *numbers: int) -> list[int]:
         """Cycles of each of `repeats` launches, after one that does not count.
@@ -81,7 +90,7 @@ def clock_rate(gpu: Device, kernel: Kernel) -> float:
     out = gpu.empty(16, 0)
     rates = []
     for _ in range(_CALIBRATIONS):
-        kernel(out, np.uint64(_CALIBRATION), grid=1, block=1)
+        kernel(out, np.uint64(2_000_000), grid=1, block=1)  # cycles that it waits
         cycles, nanoseconds = (int(x) for x in gpu.download(out, (2,), np.uint64))
         if cycles <= 0 or nanoseconds <= 0:
             raise DeviceError("kernel clock_rate: it measured no time")
@@ -154,6 +163,25 @@ class Watch:
         found.state_after = state()
         after = clock_rate(self._gpu, self._kernel)
         check_steady(found.state_before, found.state_after, (found.sm_mhz, after))
+
+    def each(
+        self, built: Iterable[Item | tuple[Any, str]], name: Callable[[Any], str], progress: Progress | None
+    ) -> Iterator[Item]:
+        """Yields what was built, to be measured; of the rest, (what, reason), it notes why it is left out.
+        At the end it reads the state again, as `close`.
+
+        Args:
+            name: of a built item, or of what could not be built.
+        """
+        everything = list(built)
+        for done, item in enumerate(everything):
+            if isinstance(item, tuple):
+                self.conditions.left_out[name(item[0])] = item[1]
+                continue
+            if progress:
+                progress(name(item), done, len(everything))
+            yield item
+        self.close()
 
 
 def _target(gpu: Device) -> str:

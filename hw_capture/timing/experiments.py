@@ -12,12 +12,11 @@ A reading of the clock takes time itself: `empty` is two of them with nothing be
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,8 @@ from hw_capture.errors import DeviceError, SassError
 from hw_capture.gpu.device import Device, Module
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.sass import mnemonic
-from hw_capture.timing import loops
+from hw_capture.timing import loops, records
+from hw_capture.timing.building import Progress
 from hw_capture.timing.clocks import Watch
 from hw_capture.timing.programs import template
 from hw_capture.timing.records import Conditions, head, table
@@ -36,8 +36,6 @@ STORED = 52268760
 """Bytes that Figure 2 stores: more than the 40 MiB of an A100's L2."""
 LOADED = 262144
 """Bytes that Figure 2 chases through, behind them."""
-_L2_FACTOR = 4
-"""The stores that surely leave nothing of the first words in the L2: this many times its size."""
 _IN_L2, _IN_L1 = 4 << 20, 16 << 10
 _LINKS = 16
 """Loads of the chase through shared memory, one behind the other between the two readings."""
@@ -196,13 +194,17 @@ def _held(name: str, code: loops.Code, wanted: dict[str, int]) -> dict[str, int]
     return dict(found)
 
 
-def measure(gpu: Device, built: Built, repeats: int = 5) -> Result:
+def measure(gpu: Device, built: Built, repeats: int = 5, progress: Progress | None = None) -> Result:
     """Runs everything; raises DeviceError where the GPU fails, or its clock was throttled."""
     watch = Watch(gpu)
     result = Result(watch.conditions)
     module, out = gpu.load(built.cubin), gpu.empty(256, 0)
     facts = gpu.facts()
-    most = max(STORED, _L2_FACTOR * int(facts.get("l2_bytes", 0)))
+    if progress:
+        progress("experiments", 0, 1)
+    # Stores of this many times its size surely leave nothing of the first words in the L2.
+    times = 4
+    most = max(STORED, times * int(facts.get("l2_bytes", 0)))
     array = gpu.empty(most + 64, 0)
     result.samples += _chases(gpu, module, out, array, most, built, repeats)
     result.samples += _between(gpu, module, out, array, built, repeats)
@@ -294,10 +296,10 @@ def _row(sample: Sample, key: str) -> dict[str, object]:
 
 def csv_text(result: Result) -> str:
     """Returns the samples as CSV with a header."""
-    stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    return records.csv_text(_COLUMNS, _csv_rows(result))
+
+
+def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     for s in result.samples:
         numbers = [f"{n:.3f}" for n in (s.cycles, s.least, s.most)]
-        rows.writerow((s.instruction, s.variant, *numbers, "" if s.cold is None else f"{s.cold:.3f}"))
-    return stream.getvalue()
+        yield s.instruction, s.variant, *numbers, "" if s.cold is None else f"{s.cold:.3f}"

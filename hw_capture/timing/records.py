@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -72,3 +74,12 @@ def table(
         "    rows:",
         *lines,
     ]
+
+
+def csv_text(columns: Sequence[str], points: Iterable[Sequence[Any]]) -> str:
+    """Returns points as CSV with a header."""
+    stream = io.StringIO()
+    rows = csv.writer(stream, lineterminator="\n")
+    rows.writerow(columns)
+    rows.writerows(points)
+    return stream.getvalue()

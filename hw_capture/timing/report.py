@@ -3,13 +3,12 @@ point on a line."""
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from golden.catalog.timing import as_printed
+from hw_capture.timing import records
 from hw_capture.timing.bench import Result, Timing
 from hw_capture.timing.programs import ROUNDS, UNROLL, Subject
 from hw_capture.timing.records import head, table
@@ -60,14 +59,14 @@ _COLUMNS = (
 
 def csv_text(result: Result) -> str:
     """Returns the points as CSV with a header."""
-    stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    return records.csv_text(_COLUMNS, _csv_rows(result))
+
+
+def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     for t in result.timings:
         numbers = (f"{t.cycles:.3f}", f"{t.least:.3f}", f"{t.most:.3f}", f"{t.throughput:.1f}")
         where = (t.subject.name, t.subject.variant, t.subject.group, t.chain, t.operands, t.warps, t.ilp)
-        rows.writerow((*where, *numbers, t.subject.unit))
-    return stream.getvalue()
+        yield *where, *numbers, t.subject.unit
 
 
 def yaml_text(result: Result, architecture: str, repeats: int) -> str:

@@ -14,7 +14,6 @@ from hw_capture.errors import SassError
 from hw_capture.timing.loops import Code
 
 _SIZE = 16
-_STALL = 105
 _RETURN = "RET.REL"
 _ELF_HEADER, _SECTION = struct.Struct("<16x8xQQQ4x2x2x2xHHH"), struct.Struct("<IIQQQQIIQQ")
 
@@ -48,7 +47,9 @@ def _subroutine(code: Code) -> list[tuple[int, str]]:
 
 def _count(text: bytes, address: int) -> int:
     word = int.from_bytes(text[address : address + _SIZE], "little")
-    return word >> _STALL & 0xF
+    # The stall count is in bits 105 to 108 of an instruction.
+    place = 105
+    return word >> place & 0xF
 
 
 def _section(cubin: bytes, name: str) -> bytes:

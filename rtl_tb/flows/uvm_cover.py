@@ -27,8 +27,6 @@ from golden.vectors.word import WordLayout
 
 Codes = npt.NDArray[np.uint64]
 Answer = Callable[[Codes], npt.NDArray[Any]]
-_ENUMERATED = 16
-"""Codes of at most this many bits are evaluated one by one."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +223,9 @@ def pieces(answer: Answer, width: int) -> list[tuple[int, int]]:
 
 
 def _places(width: int) -> Codes:
-    if width <= _ENUMERATED:
+    # Narrow codes are evaluated one by one.
+    enumerated = 16
+    if width <= enumerated:
         return np.arange(1 << width, dtype=np.uint64)
     runs = {(1 << i) - (1 << j) for i in range(width + 1) for j in range(i + 1)}
     near = {run + step for run in runs for step in (-2, -1, 0, 1, 2)}

@@ -18,8 +18,6 @@ from golden.files.output import write_text
 from rtl_tb.check.report import environment
 from rtl_tb.regress.summary import Summary
 
-SHOWN_RUNS = 60
-"""Earlier runs that the page draws."""
 _WIDTH, _HEIGHT = 600, 90
 
 
@@ -154,7 +152,9 @@ def _story(row: dict[str, Any]) -> str:
 
 def page(data: Summary, history: list[Summary]) -> str:
     """One HTML page that asks no other host for anything."""
-    shown = history[-SHOWN_RUNS:]
+    # Earlier runs that the page draws.
+    runs = 60
+    shown = history[-runs:]
     covers = [
         sum(each["coverage"].values()) / len(each["coverage"]) for each in shown if each.get("coverage")
     ]

@@ -94,6 +94,7 @@ def regress(
         result = Regression(plan)
         report("looking at the units", 0, 0)
         _share_out(result, jobs)
+        # Shards that have a result are not run again, unless wanted.
         if not again:
             found = {shard.key: store.get(shard) for shard in result.shards}
             result.results = {key: each for key, each in found.items() if each is not None}

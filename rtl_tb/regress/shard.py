@@ -146,6 +146,7 @@ def _counters(shard: Shard, result: Check) -> Result:
         "latency",
         "cycles",
     )
+    # The first failing vectors, with operands: enough to explain them without another run.
     failing = np.flatnonzero(verdict.failed)[:FIRST_FAILURES]
     return {
         **{key: report[key] for key in kept},

@@ -75,6 +75,7 @@ def groups(result: Regression) -> list[Group]:
 def row(result: Regression, group: Group) -> dict[str, Any]:
     """The figures of one unit on one engine, with the reason of a failure."""
     shards = [shard for shard in result.shards if shard.group == group]
+    # A shard that ended in an error judged nothing; it is counted apart.
     ran = [result.of(shard) for shard in shards if "error" not in result.of(shard)]
     errors = [result.of(shard)["error"] for shard in shards if "error" in result.of(shard)]
     if group in result.refused:

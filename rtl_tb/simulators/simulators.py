@@ -374,8 +374,10 @@ def run(
         started(_within_memory(words), sink, sink, env, folder) as process,
     ):
         _wait(process, words[0], deadline, tick)
+    # The log is read in any case: it says why a program failed.
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
     limited = bool(getattr(_limits, "memory", None))
+    # A crash under a limit of memory, or a program that cannot start, is no verdict on the design.
     crashed = limited and process.returncode in CRASHES
     if crashed or process.returncode in CANNOT_BE_RUN:
         unheard = limited and log is None and shutil.which(words[0]) is not None

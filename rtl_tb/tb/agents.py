@@ -29,8 +29,6 @@ from rtl_tb.errors import RtlError
 
 Handle = Any
 """A cocotb handle of a scalar or vector signal."""
-_BLOCK = 4096
-"""Waits drawn at a time."""
 MOST_FAILURES = 16
 """Protocol failures of one kind that are kept; a broken handshake fails on every cycle."""
 
@@ -56,7 +54,9 @@ class Waits:
         """Whether a transaction has waited for as long as it has to."""
         if not self.begun:
             while index >= len(self.words):
-                self.words += traffic.waits(self.share, _BLOCK, self._rng).tolist()
+                # Waits drawn at a time.
+                block = 4096
+                self.words += traffic.waits(self.share, block, self._rng).tolist()
             self.begin(self.words[index])
         return not self._left
 

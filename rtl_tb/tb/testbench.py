@@ -48,8 +48,6 @@ DEFAULT_PORTS: dict[str, str | Sequence[str]] = {
     "out_data": "out_data",
 }
 """Ports of the generated wrapper `mmagold_dut`."""
-_LEAST_WINDOW = 16
-"""Cycles that are watched for unexpected results, or more if the unit is slower."""
 
 
 class Bench:
@@ -292,7 +290,9 @@ class Bench:
     def _window(self) -> int:
         """Cycles in which a late result would come: twice the longest time that one took so far."""
         taken = [end - start for start, end in zip(self.source.accepted_at, self.result_cycles, strict=False)]
-        return max(_LEAST_WINDOW, 2 * max(taken, default=0))
+        # Cycles in which unexpected results would come, more if the unit is slower.
+        least = 16
+        return max(least, 2 * max(taken, default=0))
 
 
 class _Ports:
@@ -380,6 +380,7 @@ class DotProductTB(Bench):
         if not isinstance(instruction, Instruction):
             from rtl_tb.dut.description import load_dut
 
+            # A dut.yaml sets what the caller does not: reset, comparison, and whether results can be stalled.
             described = load_dut(instruction)
             instruction, level, compare = described.instruction, described.level, compare or described.compare
             if described.reset is not None:
@@ -391,6 +392,7 @@ class DotProductTB(Bench):
         self.layout = WordLayout.of(instruction, level)
         self.scoreboard = Scoreboard(instruction, level, compare)
         self.scoreboard.failures = self.failures
+        # A port of another width would shift every operand: refused before a clock runs.
         for name, channel, width in (
             ("in_data", self.source.channel, self.layout.operand_width),
             ("out_data", self.sink.channel, self.layout.result_width),

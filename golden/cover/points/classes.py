@@ -32,10 +32,6 @@ _COARSE_INTEGER = ("zero", "positive", "negative", "largest", "least")
 _INTEGER_TO_COARSE = np.array([0, 1, 1, 2, 2, 3, 4])
 
 
-_ENUMERATED = 8
-"""Formats of at most this many bits are classified code by code."""
-
-
 @lru_cache(maxsize=256)
 def _classes_of_all(fmt: Format) -> frozenset[int]:
     codes = np.arange(1 << fmt.bits, dtype=np.uint64)[:, None]
@@ -44,7 +40,9 @@ def _classes_of_all(fmt: Format) -> frozenset[int]:
 
 def class_bins(fmt: Format) -> dict[str, bool]:
     """Classes of a format's codes, and whether it has them."""
-    if fmt.bits <= _ENUMERATED:
+    # Narrow formats are classified code by code.
+    enumerated = 8
+    if fmt.bits <= enumerated:
         labels = CLASSES if fmt.is_float else _INTEGER_CLASSES
         return {label: i in _classes_of_all(fmt) for i, label in enumerate(labels)}
     if not fmt.is_float:

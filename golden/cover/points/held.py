@@ -22,8 +22,6 @@ from golden.program.steps import Align, Multiply, Sum
 
 _ROW = 1 << 32
 """Dot products in a row that can be."""
-_TURNS = 64
-"""More than there are classes and places of a format; what grows for longer is taken to be anything."""
 
 
 def held_by(units: Sequence[Instruction]) -> Held:
@@ -34,7 +32,9 @@ def held_by(units: Sequence[Instruction]) -> Held:
     zero = replace(zero, high=zero.low, lsb=zero.low)  # it holds no exponent but the least
     first = Held(zero, frozenset(("+0" if fmt.is_float else "zero",)))
     ends, held = _ends(units, first), first
-    for _ in range(_TURNS):
+    # More than there are classes and places of a format: what still grows is taken to be anything.
+    turns = 64
+    for _ in range(turns):
         classes = [
             {label for label, reach in point.bins.items() if reach}
             for unit in units

@@ -68,10 +68,13 @@ def align_points(
     the distances."""
     floor = _floor(step, registers)
     points = [Coverpoint("alignment", f"{name}: largest exponent", _owner_bins(step, registers))]
+    # For each register: how far it lies below the largest exponent, and what is cut from it there.
     for register, fraction in step.fraction_bits:
         span = registers[register]
         if span.zero:
             continue
+        # The exponent that it can be aligned to: that of another register, another term of its own, or the
+        # floor.
         others = [registers[o].high for o in step.of if o != register or _grouped_count(step, span) > 1]
         top = max([*others, floor]) if others or floor > span.low else span.low
         if _given(step):
@@ -94,6 +97,7 @@ def align_points(
                     "alignment", f"{name}: cancelled {register}", _cancelled_bins(step, registers, register)
                 )
             )
+    # Each place of k has to be the one that decides: an exponent of one element may be wired wrongly.
     if "products" in step.of and registers["products"].count == len(operation.k_index):
         everywhere = {f"k = {k}": registers["products"].high >= floor for k in range(ins.stored_k)}
         points.append(Coverpoint("alignment", "product alone at the largest exponent", everywhere))

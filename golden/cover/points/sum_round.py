@@ -50,9 +50,11 @@ def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Boun
             },
         )
     ]
+    # Where all addends lie at one place, the leading bit has nothing to move against.
     if all(s.depth == 0 and s.low == s.high for s in spans) or _fixed(step) or not spans:
         return points
     growth = _growth(step, registers)
+    # How far the leading bit can fall: from the highest addend to the last bit of any.
     depth = max(span.high for span in spans) - min(span.lsb for span in spans)
     if isinstance(step, Sum) and one_exponent(step, spans):
         depth = min(depth, max(span.depth for span in spans))
@@ -64,6 +66,7 @@ def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Boun
         ):  # two at a time, of them sums in its format
             carry = max(1, *(span.above for span in spans))
             depth = min(depth, max(_deepest_pair(spans), step.format.fraction_bits + carry))
+    # Nothing is left only where addends of both signs meet, or the register wraps.
     gone = (plus and minus and total > 1) or _width(step) is not None or _complements(step)
     bins = {f"up by {i}": i <= growth for i in range(_MOST_GROWTH, 0, -1)} | {"same": True}
     bins |= {_depth_label(low, high): low <= depth for low, high in _DEPTHS} | {"nothing left": gone}

@@ -15,9 +15,11 @@ import numpy.typing as npt
 
 from golden.errors import MmagoldError, OperandError, one_line
 from golden.identify.blackbox.questions import Coverage
+from golden.identify.sample import picked
 from golden.identify.search import Statistics
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
+from golden.number.formats import to_float
 from golden.program.modes import mode_text
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
@@ -148,6 +150,7 @@ class Box:
         """
         count = len(operands["a"])
         begun = time.monotonic()
+        # A batch that would end after the deadline is not sent: its answers would come too late.
         if count > self.asks - self.queries or begun + self.meter.of(count) > self.deadline:
             raise BudgetEnded
         self.meter.queries += count
@@ -224,6 +227,11 @@ class Bank:
         """The kind of every question, an index into `kinds`."""
         return self._kind
 
+    def values(self, name: str) -> npt.NDArray[np.float64]:
+        """The numbers of an operand (n, ...), of "d" those of the answers (n,), as doubles."""
+        codes = self.answers if name == "d" else self.operands[name]
+        return np.asarray(to_float(self.takes.formats[name], codes), np.float64)
+
     def add(self, kind: str, operands: Operands, answers: Bits) -> None:
         """Adds questions (n, ...) and their answers (n,)."""
         self.add_each([kind] * len(answers), operands, answers)
@@ -241,7 +249,7 @@ class Bank:
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""
         found = Bank(self.takes)
-        found.operands = {name: codes[index] for name, codes in self.operands.items()}
+        found.operands = picked(self.operands, index)
         found.answers, found.kinds, found._kind = self.answers[index], self.kinds, self._kind[index]
         found.statistics = self.statistics
         return found
@@ -308,6 +316,7 @@ def dense_view(unit: Unit) -> Unit:
     metadata = np.full(takes.operand_shapes(matrices=False)["metadata"], rest, np.uint8)
     columns = takes.pattern.columns(metadata)
 
+    # b is spread over the columns that these metadata select; a block of scales holds fewer products.
     def answer(a: Bits, b: Bits, c: Bits, **scales: Bits) -> Bits:
         spread = np.zeros((*b.shape[:-1], takes.k), b.dtype)
         spread[..., columns] = b

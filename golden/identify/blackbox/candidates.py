@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import is_
+from typing import TypeVar
 
 from golden.catalog.relatives import arithmetic
 from golden.errors import CoreError, OperandError, SpecError
@@ -30,6 +31,7 @@ from golden.program.steps import (
 )
 from golden.yamlfile import Section
 
+T = TypeVar("T", bound=Step)
 _NOWHERE = Section("candidate", 1)
 _WITH_WORDS = (SpecialValues, Multiply, Additions, Fma, Round)
 EVIDENCE = Evidence("derived", "found by questions to a black box (mmagold dissect)")
@@ -79,6 +81,20 @@ class Candidate:
     def program(self) -> Program:
         """Its operations."""
         return Program(self.operations)
+
+    @property
+    def bodies(self) -> list[tuple[Step, ...]]:
+        """The steps of each operation; equal ones once, because the operations of a chain have the same."""
+        return list(dict.fromkeys(one.steps for one in self.operations))
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps of all operations, in order; equal ones once."""
+        return list(dict.fromkeys(step for one in self.operations for step in one.steps))
+
+    def steps_of(self, kind: type[T]) -> list[T]:
+        """The steps of one kind in all operations, in order; equal ones once."""
+        return list(dict.fromkeys(s for one in self.operations for s in one.steps if isinstance(s, kind)))
 
     def with_operations(self, operations: Iterable[Operation]) -> Candidate | None:
         """The same with other operations; None if no unit can have them."""

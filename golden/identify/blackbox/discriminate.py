@@ -24,7 +24,9 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.canonical import canonical_form
 from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.neighbourhood import Hints, Move, moves, resets
+from golden.identify.blackbox.policy import RIVALS
 from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
+from golden.identify.sample import joined, picked
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.number.frozen import replace
@@ -36,15 +38,11 @@ from golden.proof.sweep import PROVED
 from golden.yamlfile import MISSING
 
 Rng = Callable[..., np.random.Generator]
-# The numbers below were chosen, unless a measurement is named; the search with them was measured as a whole
-# (see dissecting.py).
 _FLOORS = ("floor", "min_exponent")
 _MAXIMUM = ": maximum"
 TIES = "beside_tie"
 _AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
 """Kinds that distinguish least exponents, which few operands reach, and how many of each."""
-_OF_SCALED = 128
-"""Operands at the floor of either program for units with scales, which reach it in few places."""
 _TINY = ": tiny"
 _AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
 """The same for numbers that are tiny before rounding, but not after it: in one dissection none of 148,695
@@ -67,25 +65,7 @@ _AIMED = dict.fromkeys(
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
 """Kinds that are also drawn with two products alone."""
 _ALIGN = "align of "
-_MANY, _SOME = 12, 4
-"""Multiples of the usual count: for these kinds; for operands near overflow and between links."""
 _LINKS = "between_links"
-_OWN = 8
-"""Values of one key for which operands are aimed; least exponents have no limit."""
-_TAKEN, _ENOUGH = 8, 4
-"""Queries for one rival; and queries for other rivals that already distinguish it and make more
-unnecessary."""
-_PARTS = (16, 4, 1)
-"""Shares (1/n) of the operands on which a rival is run, one after the other, until some distinguish it."""
-_MORE_BITS = (6, 8)
-"""Bits by which alignments are widened to obtain a rival for every kind of operands."""
-_OF_ORDERS = 4
-"""A rival order gets one in 4 of the operands that are drawn for the candidate."""
-_PLAINER_SECONDS, _MOST_PLAINER = 2.0, 4
-"""Seconds to fit a candidate without one of its keys, and how many such programs are compared."""
-_MOST_LISTED, _MOST_ORDERS, _ORDER_SECONDS, _FAR = 200, 24, 0.5, 50
-"""Starts, varied by shape, from which other orders are taken; other orders that are tried; seconds to fit
-each; and a start is too far off if it is wrong on more than one question in 50."""
 
 
 ORDER = "order of the sum"
@@ -142,8 +122,8 @@ def other_starts(
     explained the earlier questions may express them differently and be far from what explains the new
     ones."""
     seen, found = set[str](), list[fitting.Fit]()
-    for one in (fit.candidate for fit in fitting.various(ranked, _MOST_LISTED)):
-        if time.monotonic() > deadline or len(seen) > _MOST_ORDERS:
+    for one in (fit.candidate for fit in fitting.various(ranked, RIVALS.listed)):
+        if time.monotonic() > deadline or len(seen) > RIVALS.orders:
             break
         if one.order not in seen:
             seen.add(one.order)
@@ -170,9 +150,9 @@ def other_orders(
 ) -> Iterator[Candidate]:
     """Skeletons of other orders that explain the whole bank, too, after a fit."""
     for start in other_starts(candidate, ranked, bank, deadline):
-        if time.monotonic() > deadline or start.wrong > len(bank) // _FAR:
+        if time.monotonic() > deadline or start.wrong > len(bank) // RIVALS.far:
             break
-        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + _ORDER_SECONDS))
+        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + RIVALS.order_seconds))
         if not found.wrong:
             yield found.candidate
 
@@ -184,6 +164,7 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
     found: dict[object, fitting.Fit] = {}
     most = words(fit.candidate)
     starts = []
+    # The candidate without one of its keys, as a start.
     for reset in resets(fit.candidate):
         new = reset.apply(fit.candidate)
         if new is not None and time.monotonic() < deadline:
@@ -191,10 +172,11 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
             start = fitting.Fit(new, fitting.wrong_of(bank, new), changes)
             if start.wrong or words(new) < most:  # else it is a neighbour like all others
                 starts.append(start)
+    # The starts that lose least come first.
     for start in sorted(starts, key=_wrong):
-        if time.monotonic() > deadline or len(found) >= _MOST_PLAINER:
+        if time.monotonic() > deadline or len(found) >= RIVALS.plainer:
             break
-        until = min(deadline, time.monotonic() + _PLAINER_SECONDS)
+        until = min(deadline, time.monotonic() + RIVALS.plainer_seconds)
         for now in _instead(start, bank, until):
             if not now.wrong and words(now.candidate) <= most and now.candidate.key != fit.candidate.key:
                 found.setdefault(now.candidate.key, now)
@@ -205,7 +187,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
     """Fits that explain the bank from a start: one for each key that does so alone; if none does, the result
     of a longer fit."""
     seen: set[str] = set()
-    if start.wrong <= len(bank) // _FAR:
+    if start.wrong <= len(bank) // RIVALS.far:
         for key, one in fitting.explaining(bank, start, until):
             if key not in seen:
                 seen.add(key)
@@ -216,7 +198,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
 
 def words(candidate: Candidate) -> int:
     """The length of a program: its steps, and the values of keys that differ from their defaults."""
-    steps = dict.fromkeys(s for operation in candidate.operations for s in operation.steps)
+    steps = candidate.steps
     given = (
         getattr(step, name)
         for step in steps
@@ -283,40 +265,42 @@ def questions(
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
-        if aimed[key] > _OWN and not key.endswith(_FLOORS):
+        if aimed[key] > RIVALS.own and not key.endswith(_FLOORS):
             continue
         own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
-        own = _joined(
+        own = joined(
             [
                 own,
                 among_zeros(takes, own, rng(1000 + index, 1)),
                 *_at_scaled_floors(key, target, candidate, rng),
             ]
         )
-        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[:_TAKEN]
-        found += [{name: codes[shown] for name, codes in own.items()}] if len(shown) else []
+        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[: RIVALS.taken]
+        found += [picked(own, shown)] if len(shown) else []
     # Every operand in the result has two different answers, of the candidate and of a rival.
     found += [pool.taken for pool in pools if pool.chosen.any()]
-    return _joined(found) if found else None
+    return joined(found) if found else None
 
 
 def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
     """Operands of every kind, with many terms, and with few terms, where nothing else contributes."""
     others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
-    counts = {key: max(each // share, 1) for key, share in ((ORDER, _OF_ORDERS), (OTHER_WORDS, others))}
+    counts = {key: max(each // share, 1) for key, share in ((ORDER, RIVALS.of_orders), (OTHER_WORDS, others))}
     orders = [(one, counts[key]) for key, one in rivals if key in counts]
     drawn = [
-        _aimed_at(target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: _SOME * count}, partial(rng, place))
+        _aimed_at(
+            target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: RIVALS.some * count}, partial(rng, place)
+        )
         for place, (target, count) in enumerate([(candidate, each), *orders])
     ]
     takes = candidate.takes
-    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, _MANY * each), partial(rng, len(drawn)))
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, RIVALS.many * each), partial(rng, len(drawn)))
     few = among_zeros(takes, few, rng(len(drawn), 1))
-    over = _aimed_at(candidate, {"near_overflow": _SOME * each}, partial(rng, len(drawn), 2))
-    few = _joined([few, near_overflow(takes, over, rng(len(drawn), 3))])
-    none = vanishing(candidate.instruction, _SOME * each, rng(len(drawn), 4))
-    few = few if none is None else _joined([few, none])
-    pools = (_joined(drawn), few)
+    over = _aimed_at(candidate, {"near_overflow": RIVALS.some * each}, partial(rng, len(drawn), 2))
+    few = joined([few, near_overflow(takes, over, rng(len(drawn), 3))])
+    none = vanishing(candidate.instruction, RIVALS.some * each, rng(len(drawn), 4))
+    few = few if none is None else joined([few, none])
+    pools = (joined(drawn), few)
     return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
 
 
@@ -325,15 +309,15 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
     each. A unit that keeps more bits for some operands only shows it on one kind; it is no rival, because it
     does not keep them for others. None if there are no alignments."""
     found: list[Operands] = []
-    for place, more in enumerate(_MORE_BITS):
+    for place, more in enumerate(RIVALS.wider):
         wider = fitting.widened(candidate, more)
         if wider is None or wider.key == candidate.key:
             continue
         for index, kind in enumerate(stimuli.KINDS):
             drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
-            differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[:_TAKEN]
-            found += [{name: codes[differing] for name, codes in drawn.items()}] if len(differing) else []
-    return _joined(found) if found else None
+            differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[: RIVALS.taken]
+            found += [picked(drawn, differing)] if len(differing) else []
+    return joined(found) if found else None
 
 
 def by_solver(
@@ -363,8 +347,8 @@ def by_solver(
         if told.outcome.verdict == PROVED:
             equal.add(rival)
         if told.operands is not None:
-            batch = {name: codes[None] for name, codes in told.operands.items()}
-            found = batch if found is None else _joined([found, batch])
+            batch = picked(told.operands, None)
+            found = batch if found is None else joined([found, batch])
     return found, equal
 
 
@@ -374,13 +358,10 @@ class _Pool:
     def __init__(self, candidate: Candidate, operands: Operands, rng: np.random.Generator) -> None:
         count = len(operands["a"])
         mixed = rng.permutation(count)
-        self.operands = {name: codes[mixed] for name, codes in operands.items()}
-        ends = sorted({count // share for share in _PARTS})
+        self.operands = picked(operands, mixed)
+        ends = sorted({count // share for share in RIVALS.parts})
         self.parts = [slice(start, end) for start, end in pairwise((0, *ends))]
-        self.trials = [
-            Trials(candidate.takes, {name: codes[part] for name, codes in self.operands.items()})
-            for part in self.parts
-        ]
+        self.trials = [Trials(candidate.takes, picked(self.operands, part)) for part in self.parts]
         self.answers = [trials.answers(candidate.program).copy() for trials in self.trials]
         self.chosen = np.zeros(count, bool)
 
@@ -392,21 +373,21 @@ class _Pool:
             some = np.flatnonzero(trials.answers(rival.program) != answers)
             chosen = self.chosen[part]
             differing, known = differing + len(some), known + int(chosen[some].sum())
-            if known < _ENOUGH:
-                chosen[rng.permutation(some)[:_TAKEN]] = True
-            if differing >= _TAKEN:
+            if known < RIVALS.enough:
+                chosen[rng.permutation(some)[: RIVALS.taken]] = True
+            if differing >= RIVALS.taken:
                 break
         return bool(differing)
 
     @property
     def taken(self) -> Operands:
         """The operands that were selected."""
-        return {name: codes[self.chosen] for name, codes in self.operands.items()}
+        return picked(self.operands, self.chosen)
 
 
 def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:
     """Operands that are aimed at a candidate, with a count for each kind."""
-    return _joined(
+    return joined(
         [
             stimuli.generate(target.instruction, kind, count, rng(place))
             for place, (kind, count) in enumerate(counts.items())
@@ -414,15 +395,11 @@ def _aimed_at(target: Candidate, counts: dict[str, int], rng: Rng) -> Operands:
     )
 
 
-def _joined(parts: list[Operands]) -> Operands:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
 def _at_scaled_floors(key: str, target: Candidate, candidate: Candidate, rng: Rng) -> Iterator[Operands]:
     """Queries between the floors of two units with scales, aimed at either floor."""
     for place, one in enumerate((target, candidate) if key.endswith(_FLOORS) else ()):
         if one.instruction.scale_block is not None:
-            yield stimuli.generate(one.instruction, "floor_edge", _OF_SCALED, rng(2000, place))
+            yield stimuli.generate(one.instruction, "floor_edge", RIVALS.scaled, rng(2000, place))
 
 
 def _leasts_as_floors(one: Candidate) -> Candidate | None:
@@ -450,8 +427,6 @@ def _aims(key: str) -> dict[str, int]:
     return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
 
 
-_BOTH_ENDS = 2
-"""Undistinguished values of a number, the least and the greatest, after which values between are skipped."""
 _WORDS = ("nan", "nans")
 
 
@@ -514,7 +489,7 @@ class Between:
 
     def is_between(self, place: int) -> bool:
         """Whether a rival lies between two that no operands distinguish."""
-        return self._undistinguished[self._family.get(place)] >= _BOTH_ENDS
+        return self._undistinguished[self._family.get(place)] >= RIVALS.both_ends
 
     def note(self, place: int, distinguished: bool) -> None:
         """Records whether operands distinguish a rival."""

@@ -29,7 +29,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.errors import OperandError, SpecError
 from golden.files import output
-from golden.identify.blackbox import between_orders, discriminate, fitting, memory, starting_points, structure
+from golden.identify.blackbox import discriminate, early_overflow, fitting, memory, starting_points, structure
 from golden.identify.blackbox.box import (
     Bank,
     Box,
@@ -53,17 +53,17 @@ from golden.identify.blackbox.evidence import (
     shrunk,
     weigh,
 )
-from golden.identify.blackbox.garbage import seldom_collected
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.missing_operands import as_own, with_all
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.neighbourhood import Move, nan_words
+from golden.identify.blackbox.one_term import one_sided, with_register_limits
+from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.product_groups import find_product_groups
 from golden.identify.blackbox.questions import KIND as CODES
 from golden.identify.blackbox.questions import KINDS as FEW_TERMS
 from golden.identify.blackbox.questions import SIGNS, Coverage, simple, zero_c
 from golden.identify.blackbox.recordings import Recording, dissect_recording
-from golden.identify.blackbox.register_limits import one_sided, with_register_limits
 from golden.identify.blackbox.repeatability import Changed, Repeated, changed_answer, check_repeatability
 from golden.identify.blackbox.report import IN_TURNS, Example, Found, of_modes, shortened
 from golden.identify.blackbox.sum_order import KIND as MASKS
@@ -77,7 +77,8 @@ from golden.identify.blackbox.unexplained import (
     without_invented_words,
 )
 from golden.identify.minimising import costs, minimise
-from golden.identify.sample import evenly
+from golden.identify.sample import evenly, joined, picked
+from golden.identify.search import seldom_collected
 from golden.kernels.sum_tree import Node
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, to_float
@@ -86,111 +87,18 @@ from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 from golden.vectors.vectorset import with_kept_loads
 
-# The numbers below were chosen; only the whole set was measured: with it, 89 of 90 randomly altered units
-# were found exactly, in a median of 7.3 CPU seconds (seeds 91000 to 91089).
 Progress = Callable[[str, int, int], None]
 Numbers = npt.NDArray[np.int64]
-_FIRST, _OF_FIRST = 96, 83
-"""Questions of each kind before the first candidate; at most one in 83 of the budget goes to one kind."""
-_WRONG_AGAIN, _EARLY_AGAIN, _EARLY, _LAST_AGAIN = 48, 16, 256, 64
-"""Repetitions, in questions: those that a candidate gets wrong are repeated once before the candidate is
-changed for them, at most 48 at a time, together with 16 of the first questions. After a changed answer, 256
-of the first questions show whether all have changed. At the end 64 are repeated."""
-_BETWEEN = 3
-"""Rounds of questions that separate equally ranked orders before one of them is fitted."""
-_SIMPLE, _OF_SIMPLE = 20, 800
-"""Questions for each number of terms and kind; at most one in 800 of the budget."""
-_ZERO_C, _OF_ZERO_C = 24, 333
-"""Questions of each kind with c = +0, and the same number with -0; at most one in 333 of the budget."""
-_MOST_LOWERED, _OF_LOWERED = 320, 24
-"""Questions of each kind that are repeated with smaller products; at most one in 24 of the budget left."""
-_GROWTH = (64, 256, 1024, 2048)
-"""Questions of each kind in the successive rounds of checking; the last entry holds for all later rounds."""
-_FAR = 50
-"""A candidate that is wrong on more than one question in 50 has another order of the sum rather than two
-wrong keys: other orders are tried before more effort."""
-_LAST = 48
-"""Questions of each kind in one round once the remaining budget is less than three such rounds."""
-_TAKEN = 24
-"""Counterexamples of one kind that join the bank in one round."""
-_MOST_CHECKED, _RULING_OUT_SECONDS = 1 << 22, 2.5
-"""Products in all questions of the checking rounds up to which these questions are recorded, and seconds to
-search them. Fits do not read them, but a candidate that is wrong on one is rejected, and a rival that they
-refute is not reported as undecided."""
-_SHRUNK, _SHRUNK_ASKS = 3, 192
-"""Counterexamples that are shrunk in one round, and questions in one batch for that."""
-_MOST_FITS, _FIRST_FITS = 6, 2
-"""Starts that are fitted, and how many of them before the questions with few terms are used."""
-_HALVED, _HALVED_FITS = 16, 4
-"""Starts that each take a few changes, and how many of them are then fitted."""
-_ALTERNATIVE_SECONDS, _SIMPLER_SECONDS = 5.0, 3.0
-"""Seconds to compare the neighbours of the result with the questions, and to simplify the questions that
-refute them, if that much time is left."""
-_CLEAN_ROUNDS = 3
-"""Rounds without a counterexample before a candidate is separated from its rivals, because a round costs
-less than that. One round is enough when few questions are left."""
-_SEPARATION_SECONDS, _ORDERS_SECONDS = 4.0, 2.0
-"""Seconds to separate rivals, and seconds to look for other orders of the sum."""
-_FORCED_SECONDS = 0.5
-"""Seconds to simplify the counterexamples that forced the changes."""
-_RIVAL_ORDERS_SECONDS = 1.0
-"""Seconds to look for other orders of the sum that answer the whole bank alike."""
-_ANEW = 8
-"""Starts that are fitted from the beginning when no single change of the best candidate helps."""
-_OTHERS = 3
-"""Other orders that are fitted when no change of a key explains a counterexample."""
-_SEPARATION_DRAWN = (1000, 1000)
-"""Operands of each kind that are drawn to separate rivals, the first and the second time. Most rivals answer
-every drawn operand as the candidate does, so the cost is the time to run them."""
-_ASKED_AGAIN = 512
-"""Questions of a resumed dissection that are repeated, to check that the box is still the same."""
-_LEAST, _LEAST_SECONDS = 4, 1.0
-"""Questions of each kind, and seconds, below which a round is not started."""
-_FEW_ASKS = 8_000
-"""With a smaller budget (questions) a round may have one question of each kind, aimed at one unit in turn."""
-_SHARE_OF_MASKS = 4
-"""With a smaller budget than `_FEW_ASKS`, at most one question in 4 is a mask."""
-_SHARE_OF_ANSWERS = 0.6
-"""Part of the time left that a slow box may take to answer; the rest is for fits."""
-_MOMENT, _SHORTEST = 1.0, 1e-3
-"""Seconds for the last questions after the time for fits has ended, and the shortest time of a round."""
 _ORDINARY = (
     MASKS,
     *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
     *("alignment_one_term", "tie", "deep_cancellation", discriminate.TIES),
 )
 """Kinds that distinguish orders, widths and roundings, away from the ends of the formats."""
-_CODES_FROM, _PARTS_OF_CODES = 2, 4
-"""The first round with operands made of unused codes, and how many parts of a round they fill."""
-_SHARE_OF_FITS = 0.6
-"""Part of the time left that fits may take; the rest is for checking."""
 _SHOWN = "shown in the report"
 _SOLVED = "found by a solver"
-_AIMS = 3
-"""Targets that operands of each kind are drawn for in one round: the formats, the candidate, another unit."""
-_WIDER = (8, 2, 16, 4)
-"""Bits by which the alignments of such a target are wider than the candidate's, in turn. Bits that a unit
-keeps below the candidate's last bit show only on operands that have bits there, and operands aimed at the
-candidate have none."""
-_KEPT_BACK = 6
-"""One question in 6 is reserved until after the first evidence is collected, which may refute the
-candidate."""
-_SHARERS = 3
-"""A start gets at most a third of the time left while others wait; the best ones continue later."""
-_HOPELESS, _NEAR = 8, 100
-"""A start that is wrong on more than one question in 8 gets single changes only while another start is wrong
-on fewer than one in 100."""
-_HANDFUL = 8
-"""A candidate that is wrong on at most 8 questions: too few to show what it lacks."""
-_QUICK = 6
-"""A start gets at most a sixth of the time left when all starts are compared quickly."""
 _NO_WORDS = "the schema of units has no words for the candidate"
 _RESUME = "argument 'resume' (option --continue)"
-_SMALLEST = 500
-"""The smallest budget: enough to check that answers repeat, and for some questions of each kind to make a
-candidate from and to check it with."""
-_SHARE_IN_TURNS = 16
-"""One question in 16 of the budget is reserved for switching between modes."""
 
 
 @seldom_collected()
@@ -249,8 +157,8 @@ def dissect(
             raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
         return dissect_recording(box, seconds, seed, progress)
     unit = _as_unit(box, formats, k, more)
-    if asks < _SMALLEST:
-        raise OperandError(f"argument 'asks' is {asks}, expected {_SMALLEST} or more")
+    if asks < QUESTIONS.smallest:
+        raise OperandError(f"argument 'asks' is {asks}, expected {QUESTIONS.smallest} or more")
     if not seconds > 0:
         raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
     if signature_of(unit).modes is not None:
@@ -297,6 +205,7 @@ def _as_unit(
                 "function takes them"
             )
         unit = FunctionUnit(box, {**ABSENT, **formats}, k, getattr(box, "__name__", "function"), **more)
+    # What no search knows yet is refused before the first query.
     takes = signature_of(unit)
     if takes.state and takes.pattern is not None:
         raise OperandError(f"{takes.name} keeps its accumulator and is sparse, expected one or the other")
@@ -321,9 +230,9 @@ def _mode_by_mode(
     modes, started = signature_of(unit).modes, time.monotonic()
     assert modes is not None
     codes = [code for code, _ in modes.codes()]
-    if asks < _SMALLEST * len(codes):
+    if asks < QUESTIONS.smallest * len(codes):
         raise OperandError(
-            f"argument 'asks' is {asks}, expected {_SMALLEST} or more for each of {len(codes)} modes"
+            f"argument 'asks' is {asks}, expected {QUESTIONS.smallest} or more for each of {len(codes)} modes"
         )
     views = {code: with_all(mode_view(unit, code)) for code in codes}
     own = (
@@ -331,9 +240,11 @@ def _mode_by_mode(
     )
     found: dict[int, Found] = {}
     before: Candidate | None = None
-    share = min(asks // _SHARE_IN_TURNS, 2 * len(stimuli.KINDS) * _LAST)
+    # A part of the budget is kept for switching between modes.
+    share = min(asks // QUESTIONS.in_turns, 2 * len(stimuli.KINDS) * QUESTIONS.last)
     for turn, code in enumerate(codes):
-        left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / _SHARE_IN_TURNS)
+        # The time left is shared by the modes left; a mode begins with the result of the one before.
+        left = (started + seconds - time.monotonic()) / (len(codes) - turn + 1 / QUESTIONS.in_turns)
         each = (asks - share) // len(codes)
         search = _Search(views[code], left, each, seed, progress, before, own.get(code), solver)
         found[code] = search.run()
@@ -353,7 +264,7 @@ def _in_turns(unit: Unit, found: Found, asks: int, deadline: float, seed: int) -
             stimuli.generate(box.own, kind, count, np.random.default_rng([seed, place]))
             for place, kind in enumerate(stimuli.KINDS)
         ]
-        operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        operands = joined(parts)
         answers = box.answer(operands)
     except BudgetEnded:
         said = "the time ended before the modes were tried in turns: no query followed one in another mode"
@@ -409,7 +320,7 @@ class _Search:
         self.started = time.monotonic()
         self.solver = solver
         self.deadline = self.started + seconds
-        self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
+        self.reserve = max(TIMES.least, min(seconds / 10, TIMES.neighbours))
         self.codes = Coverage(signature_of(unit))
         self.box = Box(unit, asks, self.deadline, codes=self.codes)
         self.dense = replace(self.box, unit=dense_view(unit))
@@ -423,7 +334,7 @@ class _Search:
         self.changed: Changed | None = None
         # Of the bank: which questions were repeated; how many came first.
         self.confirmed, self.firsts = np.zeros(0, np.bool_), 0
-        self.kept_back, self.given = asks // _KEPT_BACK, asks
+        self.kept_back, self.given = asks // QUESTIONS.kept_back, asks
         self.weighed: tuple[object, Evidence] | None = None
         self.forced: list[Forced] = []
         self.laws: tuple[Law, ...] = ()
@@ -448,7 +359,8 @@ class _Search:
             FileFormatError: it is of another box or version. OperandError: the box has other answers now.
         """
         kept = memory.load(path, name_of(self.box.unit), self.own, self.takes)
-        some = np.random.default_rng([self.seed, kept.turn]).permutation(len(kept.bank))[:_ASKED_AGAIN]
+        # Some of the old questions again: answers of another box would mislead every fit.
+        some = np.random.default_rng([self.seed, kept.turn]).permutation(len(kept.bank))[: QUESTIONS.resumed]
         if len(some):
             part = kept.bank.part(some)
             try:
@@ -463,6 +375,7 @@ class _Search:
         self.bank, self.state.tree, self.groups, self.turn = kept.bank, kept.tree, kept.groups, kept.turn
         self.codes.add(kept.bank.operands)
         self.remembered, self.before, self.end = len(kept.bank) > 0, kept.queries, kept.end
+        # Earlier checks of the candidate count only if it still explains all questions.
         candidate = kept.candidate()
         if candidate is not None:
             wrong = fitting.wrong_of(self.bank, candidate)
@@ -539,23 +452,23 @@ class _Search:
             repeated = f"{found.differ:,} of {found.queries + found.tiles:,} dot products, repeated"
             self._stop_if_changed(found.changed, f"{repeated}, had another answer")
         self._plan()
-        if self.dense.asks < _SMALLEST:
+        if self.dense.asks < QUESTIONS.smallest:
             raise self._too_slow()
 
     def _too_slow(self) -> OperandError:
         each = self.box.meter.each
-        seconds = math.ceil(_SMALLEST * each / _SHARE_OF_ANSWERS) + 1
-        said = f"takes {each:.3g} s for a dot product, and at least {_SMALLEST} queries are needed"
+        seconds = math.ceil(QUESTIONS.smallest * each / TIMES.answers) + 1
+        said = f"takes {each:.3g} s for a dot product, and at least {QUESTIONS.smallest} queries are needed"
         return OperandError(f"{name_of(self.box.unit)} {said}: give it {seconds} s or more (--seconds)")
 
     def _plan(self) -> None:
         """Limits the budget to what the box can answer in its part of the time left. A search that knows its
         budget asks some questions of each kind instead of all of the first kind."""
         each, so_far = self.box.meter.each, self.box.queries
-        share = _SHARE_OF_ANSWERS * max(self.dense.left, 0)
+        share = TIMES.answers * max(self.dense.left, 0)
         most = self.given if each * self.given < share else so_far + int(share / each)
         self.box.asks = self.dense.asks = min(self.given, most)
-        self.kept_back = min(self.kept_back, self.dense.asks // _KEPT_BACK)
+        self.kept_back = min(self.kept_back, self.dense.asks // QUESTIONS.kept_back)
 
     def _stop_if_changed(self, changed: Changed | None, again: str = "") -> None:
         """Ends the search if a question had another answer."""
@@ -574,13 +487,13 @@ class _Search:
         left = np.flatnonzero(self.bank.wrong(candidate.program) & ~self.confirmed)
         if self.own.pattern is not None:  # the same operands with other metadata are another question
             left = left[left < self.firsts]
-        again = np.union1d(evenly(left, _WRONG_AGAIN), self._first_ones(_EARLY_AGAIN))
+        again = np.union1d(evenly(left, QUESTIONS.wrong_again), self._first_ones(QUESTIONS.early_again))
         self.confirmed[again] = True
         self._ask_kept(again)
 
     def _ask_early_again(self) -> None:
         """Repeats some of the first questions at the end: the box may have changed."""
-        again = self._first_ones(min(_LAST_AGAIN, self._left))
+        again = self._first_ones(min(QUESTIONS.last_again, self._left))
         with suppress(BudgetEnded):
             self._ask_kept(again)
             self.repeated = self.repeated.and_later(len(again))
@@ -592,13 +505,13 @@ class _Search:
         """Repeats questions of the bank; if an answer differs, also early ones."""
         if len(again) > self._left:
             raise BudgetEnded
-        kept, early = self.bank.part(again), self.bank.part(self._first_ones(_EARLY))
+        kept, early = self.bank.part(again), self.bank.part(self._first_ones(QUESTIONS.early))
         then = early.operands, early.answers
         self._stop_if_changed(changed_answer(self.dense, kept.operands, kept.answers, then))
 
     def _order(self) -> Node | None:
         """The order of the sum that masks show; in a small budget masks take a limited part."""
-        most = self._left // _SHARE_OF_MASKS if self._few else self._left
+        most = self._left // QUESTIONS.masks if self._few else self._left
         try:
             return find_order(replace(self.dense, asks=self.dense.queries + most), self.bank)
         except BudgetEnded:
@@ -607,14 +520,17 @@ class _Search:
 
     def _first_questions(self) -> None:
         questions = self.dense.asks // self.dense.each
-        first, each = min(_FIRST, questions // _OF_FIRST), max(1, min(_SIMPLE, questions // _OF_SIMPLE))
+        first, each = (
+            min(QUESTIONS.first, questions // QUESTIONS.first_share),
+            max(1, min(QUESTIONS.simple, questions // QUESTIONS.simple_share)),
+        )
         drawn = [
             (kind, stimuli.generate(self.takes, kind, first, self._rng(1, index)))
             for index, kind in enumerate(stimuli.KINDS)
         ]
         drawn += simple(self.takes, each, self._rng(1, len(stimuli.KINDS)))
         kinds = [kind for kind, operands in drawn for _ in operands["c"]]
-        together = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
+        together = joined([part for _, part in drawn])
         self.bank.add_each(
             kinds, *self.dense.ask(together)
         )  # at once: one call may be one run of a simulator
@@ -625,7 +541,7 @@ class _Search:
     def _ask_lower(self) -> None:
         """If most ordinary questions have infinite answers, repeats them and those with few terms with
         smaller products. Single products come first, until none of them is below the least infinite one."""
-        most = min(_MOST_LOWERED, (self.dense.asks - len(self.bank)) // _OF_LOWERED)
+        most = min(QUESTIONS.lowered, (self.dense.asks - len(self.bank)) // QUESTIONS.lowered_share)
         if most < 1 or not overflows_early(self.bank.of_kinds(frozenset(_ORDINARY))):
             return
         before, end = None, end_of_products(self.bank)
@@ -635,7 +551,7 @@ class _Search:
         if end is None:
             return
         self.end = end
-        ties = stimuli.generate(self.takes, discriminate.TIES, most, self._rng(1, _MOST_LOWERED))
+        ties = stimuli.generate(self.takes, discriminate.TIES, most, self._rng(1, QUESTIONS.lowered))
         self.bank.add(discriminate.TIES, *self.dense.ask(ties))
         for kind in (*_ORDINARY, *FEW_TERMS):
             self._ask_again_lower(frozenset((kind,)), end, most)
@@ -643,15 +559,15 @@ class _Search:
     def _ask_again_lower(self, kinds: frozenset[str], end: int, most: int) -> None:
         """Repeats the first questions of a kind, at most `most`, with all products below 2^end."""
         (kind,), part = kinds, self.bank.of_kinds(kinds)
-        first = {name: codes[:most] for name, codes in part.operands.items()}
+        first = picked(part.operands, slice(most))
         operands = lowered(self.takes, first, end, self._rng(1, len(self.bank)))
         self.bank.add(kind, *self.dense.ask(operands))
 
     def _ask_zero_c(self) -> None:
         """Checks whether the sign of a zero c changes any number. Without a change these questions add
         nothing to the earlier ones."""
-        each = min(_ZERO_C, self.dense.asks // _OF_ZERO_C)
-        fmt, operands = self.takes.formats["d"], zero_c(self.takes, each, self._rng(1, _ZERO_C))
+        each = min(QUESTIONS.zero_c, self.dense.asks // QUESTIONS.zero_c_share)
+        fmt, operands = self.takes.formats["d"], zero_c(self.takes, each, self._rng(1, QUESTIONS.zero_c))
         if operands is None or not each:
             return
         operands, answers = self.dense.ask(operands)
@@ -666,7 +582,7 @@ class _Search:
         fits = [fitting.Fit(one, fitting.wrong_of(self.bank, one)) for one in made if one is not None]
         if fits:
             first = min(fits, key=lambda one: one.wrong)
-            self.state.fit = fitting.fit(self.bank, first, time.monotonic() + self.dense.left / _SHARERS)
+            self.state.fit = fitting.fit(self.bank, first, time.monotonic() + self.dense.left / TIMES.sharers)
 
     def _first_candidate(self) -> None:
         kept = self.state.fit
@@ -690,13 +606,13 @@ class _Search:
         made = self._made()
         self._begun(ordinary, made, kept)
         # 2. All orders of the tree. `orders` keeps the ranking, for later rivals and restarts.
-        starts = fitting.various(self.orders, _MOST_FITS)
+        starts = fitting.various(self.orders, STARTS.fits)
         # 3. The keys found so far in other orders; then starts from the questions with few terms, which no
         # wrong order affects.
         now = self._reordered(made)
         if now is not None and now.wrong:  # the order is wrong, or something apart from the order
             nearest = self._nearer(ordinary, made)
-            self._refit([now, *nearest[:_HALVED_FITS]], fitting.Effort.SINGLE, quick=True)
+            self._refit([now, *nearest[: STARTS.halved_fits]], fitting.Effort.SINGLE, quick=True)
         elif now is not None:
             self._simpler(now, starts)
         now = self.state.fit
@@ -704,13 +620,13 @@ class _Search:
             self._also(self._twins(now))
         now = self.state.fit
         # 4. Structures that few units have, only while the candidate is far off: they are many.
-        if now is not None and now.wrong > len(self.bank) // _NEAR:
+        if now is not None and now.wrong > len(self.bank) // STARTS.near:
             self._also(self._uncommon(ordinary))
         # 5. More effort on the best starts. After this stage `fit` is the candidate with the fewest wrong
         # answers.
         for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
-                self._refit(self.ranked[: _MOST_FITS // 2], effort)
+                self._refit(self.ranked[: STARTS.fits // 2], effort)
 
     def _ask_laws(self) -> None:
         """If no start explains all answers, tests whether the order of the sum depends on the magnitudes."""
@@ -744,27 +660,27 @@ class _Search:
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """The result of the nearest skeletons, or of a candidate that was kept."""
         self._rank(ordinary, made)
-        for turn in range(_BETWEEN if self.end is not None and self.own.pattern is None else 0):
+        for turn in range(QUESTIONS.between if self.end is not None and self.own.pattern is None else 0):
             if not self._ask_between_orders(ordinary, turn):
                 break
             ordinary = of_numbers(self.bank.of_kinds(frozenset(_ORDINARY)))
             self._rank(ordinary, made)
-        first = fitting.of_both_kinds(self.ranked, _FIRST_FITS)
+        first = fitting.of_both_kinds(self.ranked, STARTS.first)
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
         now = self.state.fit
         if now is not None and now.wrong:
             self._ask_wrong_again(now.candidate)
-        if now is not None and 0 < now.wrong <= _HANDFUL:
+        if now is not None and 0 < now.wrong <= STARTS.handful:
             self._query_near(now)
         return self.state.fit
 
     def _ask_between_orders(self, ordinary: Bank, turn: int) -> bool:
         """Queries that separate the orders ranked first; whether any operands were found for that."""
-        those = between_orders.alike(self.orders, len(ordinary))
+        those = early_overflow.alike_so_far(self.orders, len(ordinary))
         if len(those) < 2 or self.end is None:
             return False
-        found = between_orders.questions(those, self.end, partial(self._rng, 2000 + turn))
-        if found is not None and len(found["a"]) <= self.dense.asks // _OF_LOWERED:
+        found = early_overflow.between(those, self.end, partial(self._rng, 2000 + turn))
+        if found is not None and len(found["a"]) <= self.dense.asks // QUESTIONS.lowered_share:
             self.bank.add(discriminate.TIES, *self.dense.ask(found))
             return True
         return False
@@ -772,7 +688,7 @@ class _Search:
     def _query_near(self, near: fitting.Fit) -> None:
         """One round aimed at a candidate that is wrong on a handful of questions. They show too little of
         what it lacks, and any other attempt costs more than queries aimed at it."""
-        share = min(_GROWTH[0], self._share_left() // 3)
+        share = min(QUESTIONS.growth[0], self._share_left() // 3)
         if share >= self._least and self.dense.left > self.reserve:
             self._round(share)
             self.state.differing = {}
@@ -782,8 +698,8 @@ class _Search:
         """The result of the first starts, or another order with the same ends if that explains more."""
         now = self.state.fit
         if now is not None and now.wrong:
-            until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
-            self._also(starting_points.reordered(self.bank, now, made, until)[:_FIRST_FITS])
+            until = time.monotonic() + min(TIMES.orders, self.dense.left / 8)
+            self._also(starting_points.reordered(self.bank, now, made, until)[: STARTS.first])
         return self.state.fit
 
     def _also(self, starts: list[fitting.Fit]) -> None:
@@ -806,21 +722,23 @@ class _Search:
     def _uncommon(self, ordinary: Bank) -> list[fitting.Fit]:
         """Rare structures after a few changes each, used when no other start is near. They join the
         orders."""
-        before, until = self.orders, time.monotonic() + self.dense.left / _SHARERS
+        before, until = self.orders, time.monotonic() + self.dense.left / TIMES.sharers
         first = starting_points.rounded_first(self.bank)
         forms = [*uncommon(self.takes), *(uncommon(self.takes, first) if first is not None else ())]
         made = with_register_limits(self.bank, starting_points.counted(self.bank, forms))
         ranked = fitting.rank(ordinary, self.bank, made, until)
         self.orders = sorted([*before, *ranked], key=lambda one: one.wrong)
         near = replace(fitting.hints(self.bank), wide=False)
-        return fitting.halved(ordinary, fitting.various(ranked, _HALVED), near, until)[:_HALVED_FITS]
+        return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), near, until)[
+            : STARTS.halved_fits
+        ]
 
     def _simpler(self, found: fitting.Fit, starts: list[fitting.Fit]) -> None:
         """Takes a start with at most half the steps that ranked equally, if it explains all answers, too. A
         program with few steps has fewer keys that no question decides."""
         before, nearest = self.ranked, min((one.wrong for one in starts), default=0)
         near = [one for one in starts if one.wrong <= nearest + nearest // 4]
-        few = [one for one in near if 2 * one.steps <= found.steps][:_FIRST_FITS]
+        few = [one for one in near if 2 * one.steps <= found.steps][: STARTS.first]
         if few:
             self._refit(few, fitting.Effort.SINGLE, quick=True)
             now = self.state.fit
@@ -830,13 +748,13 @@ class _Search:
     def _nearer(self, ordinary: Bank, made: list[Candidate]) -> list[fitting.Fit]:
         """More starts than widths alone give, ranked after a few changes: skeletons with the ends that one
         product and c show, and those already ranked."""
-        until, now = time.monotonic() + self.dense.left / _SHARERS, self.state.fit
+        until, now = time.monotonic() + self.dense.left / TIMES.sharers, self.state.fit
         if now is not None and not fitting.wrong_of(ordinary, now.candidate):
             ordinary = self.bank  # the error lies elsewhere: ordinary questions no longer separate orders
         more = starting_points.starts(self.bank, ordinary, made, until)
-        ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, _HALVED))
+        ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, STARTS.halved))
         hints = replace(fitting.hints(self.bank), wide=False)
-        return fitting.halved(ordinary, fitting.various(ranked, _HALVED), hints, until)
+        return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), hints, until)
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort, quick: bool = False) -> None:
         """Fits candidates until one explains the bank; without one keeps the nearest, and ranks the others
@@ -844,33 +762,38 @@ class _Search:
         once."""
         best: fitting.Fit | None = None
         fits: list[fitting.Fit] = []
-        end = time.monotonic() + _SHARE_OF_FITS * self.dense.left
+        end = time.monotonic() + TIMES.fits * self.dense.left
         for turn, start in enumerate(starts):
             if time.monotonic() > end:
                 break
             self._report_progress(f"fitting: {start.candidate.order}", turn, len(starts))
+            # The bank may have grown since the start was counted.
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.changes)
             if effort > fitting.Effort.SINGLE and best is not None and self._is_hopeless(now, best):
                 fits.append(now)
                 continue
+            # The time left is shared: no start takes it all, and the best ones continue later.
             here = time.monotonic()
-            until = here + (end - here) / (min(len(starts) - turn, _SHARERS) if not quick else _QUICK)
+            until = here + (end - here) / (
+                min(len(starts) - turn, TIMES.sharers) if not quick else TIMES.quick
+            )
             done = fitting.fit(self.bank, now, until, effort)
-            if quick and 0 < done.wrong < len(self.bank) // _NEAR:  # costs nothing if no change helped
-                until = time.monotonic() + (end - time.monotonic()) / _SHARERS
+            if quick and 0 < done.wrong < len(self.bank) // STARTS.near:  # costs nothing if no change helped
+                until = time.monotonic() + (end - time.monotonic()) / TIMES.sharers
                 done = fitting.fit(self.bank, done, until, effort)
             fits.append(done)
             if best is None or done.wrong < best.wrong:
                 best = done
             if best.wrong == 0:
                 break
+        # Afterwards the candidate has the fewest wrong answers of all these starts.
         self.state.fit = best or self.state.fit
         if len(fits) > 1:
             self.ranked = sorted(fits, key=lambda one: one.wrong)
 
     def _is_hopeless(self, one: fitting.Fit, best: fitting.Fit) -> bool:
         """Whether a start is far off while another one is near."""
-        return one.wrong > len(self.bank) // _HOPELESS and best.wrong < len(self.bank) // _NEAR
+        return one.wrong > len(self.bank) // STARTS.hopeless and best.wrong < len(self.bank) // STARTS.near
 
     # Checking -----------------------------------------------------------------------------------------------
 
@@ -885,7 +808,10 @@ class _Search:
         while self.state.fit is not None:
             fit, candidate = self.state.fit, self.state.fit.candidate
             left = self._share_left()  # a round that finds a counterexample leaves budget for the next ones
-            share = min(_GROWTH[min(self.turn, len(_GROWTH) - 1)], max(left // 3, min(left, _LAST)))
+            share = min(
+                QUESTIONS.growth[min(self.turn, len(QUESTIONS.growth) - 1)],
+                max(left // 3, min(left, QUESTIONS.last)),
+            )
             if share < self._least or self.dense.left < self.reserve:
                 if self.state.differing:
                     self._ask_the_rest()
@@ -893,7 +819,7 @@ class _Search:
             # The candidate is wrong on the bank: change it. After this branch its checks count from zero.
             if fit.wrong:
                 self._ask_wrong_again(candidate)
-                far = fit.wrong > len(self.bank) // _FAR and efforts[:1] == [fitting.Effort.ANEW]
+                far = fit.wrong > len(self.bank) // STARTS.far and efforts[:1] == [fitting.Effort.ANEW]
                 others = self._others(fit) if far or not efforts else []
                 if others:
                     self._refit([*others, fit], fitting.Effort.ANY)
@@ -905,14 +831,14 @@ class _Search:
                     efforts = list(fitting.Effort) if self.state.fit.wrong > fit.wrong else efforts
                     continue
                 effort = efforts.pop(0)
-                few = effort is fitting.Effort.FEW and fit.wrong <= _HANDFUL
+                few = effort is fitting.Effort.FEW and fit.wrong <= STARTS.handful
                 if few or effort is fitting.Effort.ANEW:  # few wrong answers show little: collect more first
                     self._round(share)
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 if effort is fitting.Effort.ANEW:
                     efforts = list(fitting.Effort) if self._anew(fit) else efforts
                     continue
-                kept = _MOST_FITS // 2 if effort < fitting.Effort.INSTEAD else 2
+                kept = STARTS.fits // 2 if effort < fitting.Effort.INSTEAD else 2
                 others = self._others(explained or fit) if effort is fitting.Effort.FEW else []
                 self._refit([*others, fit, *self.ranked[1:kept]], effort)
                 self.state.differing = {}
@@ -925,10 +851,10 @@ class _Search:
             # After some clean rounds, use questions that the remaining rivals answer differently.
             turns = self.rival_rounds.get(candidate.key, 0)
             self.clean[candidate.key] = 0 if wrong else self.clean.get(candidate.key, 0) + 1
-            ready = self.clean[candidate.key] >= (_CLEAN_ROUNDS if share > _LAST else 1)
-            if ready and turns < len(_SEPARATION_DRAWN):
+            ready = self.clean[candidate.key] >= (QUESTIONS.clean if share > QUESTIONS.last else 1)
+            if ready and turns < len(QUESTIONS.separating):
                 self.rival_rounds[candidate.key] = turns + 1
-                wrong = self._separate_rivals(fit, _SEPARATION_DRAWN[turns], far=turns > 0)
+                wrong = self._separate_rivals(fit, QUESTIONS.separating[turns], far=turns > 0)
                 if self._take_other(fit, wrong):
                     continue
             if wrong:  # the checks were of a candidate that has to change; the bank is counted again
@@ -941,7 +867,7 @@ class _Search:
         shows little, and one more counterexample can show what the candidate lacks."""
         self._round(share)
         self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, fit.candidate))
-        return fit.wrong <= _HANDFUL
+        return fit.wrong <= STARTS.handful
 
     def _recall(self, candidate: Candidate) -> bool:
         """Compares a candidate with the questions of all earlier rounds, which cost no query. Some
@@ -950,20 +876,20 @@ class _Search:
         if self.recalled == known:
             return False
         self.recalled = known
-        wrong = self.checked.some_wrong(candidate.program, _TAKEN)
+        wrong = self.checked.some_wrong(candidate.program, QUESTIONS.taken)
         self.bank.take(wrong)
         return len(wrong) > 0
 
     def _anew(self, fit: fitting.Fit) -> bool:
         """Whether another start, fitted from the beginning, explains more."""
         self.state.fit, self.state.differing = fit, {}
-        self._also(starting_points.anew(fit.candidate, self.orders, self.bank, _ANEW))
+        self._also(starting_points.anew(fit.candidate, self.orders, self.bank, STARTS.anew))
         return self.state.fit.wrong < fit.wrong
 
     def _ask_the_rest(self) -> None:
         """Spends the queries of one moment after the time for fits has ended. A candidate that they refute
         can no longer be corrected, and is not reported as explained."""
-        each = int(min(_MOMENT, self.dense.left / 4) / self.pace) // (self._aims * len(stimuli.KINDS))
+        each = int(min(TIMES.moment, self.dense.left / 4) / self.pace) // (self._aims * len(stimuli.KINDS))
         share = min(self._share_left(), each)
         if share >= self._least:
             self._round(share)
@@ -978,9 +904,9 @@ class _Search:
         self.state.fit = replace(first, wrong=fitting.wrong_of(self.bank, first.candidate))
         for effort in fitting.Effort:
             fit = self.state.fit
-            if not 0 < fit.wrong <= len(self.bank) // _FAR or self.dense.left < self.reserve:
+            if not 0 < fit.wrong <= len(self.bank) // STARTS.far or self.dense.left < self.reserve:
                 break
-            self._refit([fit, *self.ranked[1 : _MOST_FITS // 2]], effort)
+            self._refit([fit, *self.ranked[1 : STARTS.fits // 2]], effort)
             now = self.state.fit
             if now.candidate.key != fit.candidate.key:
                 self._recall(now.candidate)
@@ -991,9 +917,9 @@ class _Search:
     def _others(self, fit: fitting.Fit) -> list[fitting.Fit]:
         """A few other orders of the sum that were not fitted to these counterexamples. If no key explains the
         counterexamples, they may show the order."""
-        until = time.monotonic() + min(_ORDERS_SECONDS, self.dense.left / 8)
+        until = time.monotonic() + min(TIMES.orders, self.dense.left / 8)
         starts = discriminate.other_starts(fit.candidate, self.orders, self.bank, until)
-        found = [one for one in starts if one.candidate.order not in self.tried][:_OTHERS]
+        found = [one for one in starts if one.candidate.order not in self.tried][: STARTS.others]
         self.tried.update(one.candidate.order for one in found)
         return found
 
@@ -1010,9 +936,9 @@ class _Search:
         parts = [one for one in drawn if one is not None]
         if not parts:
             return False
-        whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+        whole = joined(parts)
         some = evenly(np.arange(len(whole["a"])), self._left)
-        whole, answers = self._final_queries({name: codes[some] for name, codes in whole.items()})
+        whole, answers = self._final_queries(picked(whole, some))
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
@@ -1053,14 +979,14 @@ class _Search:
         """Programs with other orders that explain the whole bank, too. They are searched once for all
         candidates of one order: what did not explain the smaller bank does not explain the larger one."""
         if candidate.order not in self.other_orders:
-            until = time.monotonic() + min(_RIVAL_ORDERS_SECONDS, self.dense.left / 8)
+            until = time.monotonic() + min(TIMES.rival_orders, self.dense.left / 8)
             found = discriminate.other_orders(candidate, self.orders, self.bank, until)
             self.other_orders[candidate.order] = list(found)
         return [one for one in self.other_orders[candidate.order] if self.bank.explained(one.program)]
 
     @property
     def _separation_seconds(self) -> float:
-        return min(_SEPARATION_SECONDS, self.dense.left / 4)
+        return min(TIMES.separating, self.dense.left / 4)
 
     def _neighbours(self, candidate: Candidate) -> list[Move]:
         return discriminate.neighbours(candidate, self._words())
@@ -1081,22 +1007,22 @@ class _Search:
         """Parts of a round made of codes not used yet: a few at first. After the candidate was separated from
         its rivals, they equal the parts of one aim."""
         fit = self.state.fit
-        if self._few or self.turn < _CODES_FROM or fit is None or not self.codes.unused():
+        if self._few or self.turn < QUESTIONS.codes_from or fit is None or not self.codes.unused():
             return 0
-        separated = self.rival_rounds.get(fit.candidate.key, 0) >= len(_SEPARATION_DRAWN)
-        return len(stimuli.KINDS) if separated else _PARTS_OF_CODES
+        separated = self.rival_rounds.get(fit.candidate.key, 0) >= len(QUESTIONS.separating)
+        return len(stimuli.KINDS) if separated else QUESTIONS.codes
 
     @property
     def _few(self) -> bool:
-        return self.dense.asks < _FEW_ASKS
+        return self.dense.asks < QUESTIONS.few
 
     @property
     def _aims(self) -> int:
-        return 1 if self._few else _AIMS
+        return 1 if self._few else QUESTIONS.aims
 
     @property
     def _least(self) -> int:
-        return 1 if self._few else _LEAST
+        return 1 if self._few else QUESTIONS.least
 
     def _round(self, share: int) -> bool:
         """One round of checking; whether the candidate was wrong on any question."""
@@ -1107,27 +1033,29 @@ class _Search:
         drawn = list(self._drawn(unit, share, self.turn))
         self.turn += 1
         self._report_progress("checking", self.turn, 0)
-        operands = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
+        operands = joined([part for _, part in drawn])
         operands = with_kept_loads(unit, operands)
+        # 1. One batch for all kinds and aims, compared with the candidate.
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         operands = self.own.resolve(operands, answers)
         wrong = np.asarray(unit.stateless.dot(**operands) != answers)
         if self.own.pattern is not None:  # the bank has no metadata, which are part of the question
-            again = evenly(np.flatnonzero(wrong), min(_WRONG_AGAIN, self._left))
-            some = {name: codes[again] for name, codes in operands.items()}
+            again = evenly(np.flatnonzero(wrong), min(QUESTIONS.wrong_again, self._left))
+            some = picked(operands, again)
             self._stop_if_changed(changed_answer(self.box, some, answers[again]))
-        if len(self.checked) * self.takes.k < _MOST_CHECKED:
+        if len(self.checked) * self.takes.k < QUESTIONS.checked:
             kinds = [kind for kind, _ in drawn for _ in range(share)]
             self.checked.add_each(kinds, selected(self.own, operands), answers)
-        self.pace = max(time.monotonic() - begun, _SHORTEST) / len(answers)
+        # 2. Counts by kind; a few counterexamples of each join the bank.
+        self.pace = max(time.monotonic() - begun, TIMES.shortest_round) / len(answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
         for index, (kind, _) in enumerate(drawn):
             hits = np.flatnonzero(wrong[index * share : (index + 1) * share])
             before = self.state.differing.get(kind, (0, 0))
             self.state.differing[kind] = before[0] + len(hits), before[1] + share
             if len(hits):
-                taken = index * share + hits[:_TAKEN]
-                few = {name: codes[taken] for name, codes in operands.items()}
+                taken = index * share + hits[: QUESTIONS.taken]
+                few = picked(operands, taken)
                 wrong_kinds.append((kind, few, answers[taken]))
         for kind, part, codes in wrong_kinds:
             self._keep(kind, part, codes)
@@ -1142,7 +1070,11 @@ class _Search:
         others = self._others_aimed_at(turn)
         for index, kind in enumerate(stimuli.KINDS):
             targets = enumerate((self.own, unit, others[index % len(others)]))
-            aims = list(targets) if self._aims == _AIMS else [list(targets)[(turn + index) % _AIMS]]
+            aims = (
+                list(targets)
+                if self._aims == QUESTIONS.aims
+                else [list(targets)[(turn + index) % QUESTIONS.aims]]
+            )
             for aim, target in aims:
                 rng = self._rng(2 + turn, index, aim)
                 operands = stimuli.generate(target, kind, share, rng)
@@ -1169,8 +1101,8 @@ class _Search:
         if turn % 2 and len(self.ranked) > 1:
             found = [self.ranked[1 + turn // 2 % (len(self.ranked) - 1)].candidate]
         else:
-            first = turn // 2 % len(_WIDER)
-            more = (*_WIDER[first:], *_WIDER[:first])
+            first = turn // 2 % len(QUESTIONS.wider)
+            more = (*QUESTIONS.wider[first:], *QUESTIONS.wider[:first])
             found = [fitting.widened(candidate, bits) or candidate for bits in more]
         return [as_taken(one.instruction, self.own) for one in found]
 
@@ -1180,25 +1112,26 @@ class _Search:
 
     def _shrink(self, candidate: Candidate, wrong: list[tuple[str, Operands, Any]]) -> None:
         """Adds the simplest forms of a few counterexamples to the bank, with all queries on the way."""
-        for _, operands, _ in wrong[:_SHRUNK]:
+        for _, operands, _ in wrong[: QUESTIONS.shrunk]:
             queried: list[tuple[Operands, Any]] = []
 
             def fails(batch: Operands, queried: list[tuple[Operands, Any]] = queried) -> Any:
                 count = len(batch["a"])
-                some = evenly(np.arange(count), _SHRUNK_ASKS)
-                given = {name: codes[some] for name, codes in batch.items()}
+                some = evenly(np.arange(count), QUESTIONS.shrinking)
+                given = picked(batch, some)
                 put, answers = self.dense.ask(given)
                 queried.append((put, answers))
                 differ = np.zeros(count, bool)
                 differ[some] = (candidate.dot(**put) != answers) & (put["c"] == given["c"])
                 return differ
 
-            first = {name: codes[0] for name, codes in operands.items()}
+            first = picked(operands, 0)
             least = minimise(self.takes, first, fails, rounds=SHRINK_ROUNDS)
-            batch = {name: codes[None] for name, codes in least.items()}
+            batch = picked(least, None)
             self.bank.add("shrunk", *self.dense.ask(batch))
+            most = QUESTIONS.shrunk_kept
             for part, answers in queried[-3:]:
-                self.bank.add("shrunk", {name: codes[:64] for name, codes in part.items()}, answers[:64])
+                self.bank.add("shrunk", picked(part, slice(most)), answers[:most])
 
     # The result ---------------------------------------------------------------------------------------------
 
@@ -1214,12 +1147,15 @@ class _Search:
             more: dict[str, Any] = {"asked": self._queries, "changed": self.changed, "seconds": seconds}
             return Found(name, None, None, {}, undecided, **more, **common)
         self._recall(fit.candidate)
+        # Evidence is worth its queries only for a candidate that no recorded answer contradicts.
         clean = not any(count for count, _ in self._all_counts(fit.candidate).values())
         evidence = self._weigh(fit) if clean else Evidence()
         differing = self._all_counts(fit.candidate)
         wrong = any(count for count, _ in differing.values())
         evidence = Evidence() if wrong else evidence  # a query for the evidence refuted the candidate
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
+        # The unit with the operands of the box, as text, and the instructions of the catalogue that it may
+        # be.
         unit = as_own(as_taken(fit.candidate.instruction, self.own), self.own)
         text, unwritten = self._text(fit.candidate, f"dissected: {name}")
         known = () if wrong else self._known(unit)
@@ -1314,7 +1250,7 @@ class _Search:
             return None
         part = self.bank.part(wrong)
         place = int(np.argmin(costs(self.takes, part.operands)))
-        operands = {name: codes[place] for name, codes in part.operands.items()}
+        operands = picked(part.operands, place)
         return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
 
     def _known(self, unit: Instruction) -> tuple[str, ...]:
@@ -1330,8 +1266,8 @@ class _Search:
     def _evidence(self, candidate: Candidate) -> Evidence:
         """What refutes the neighbours of a candidate that explains the bank, and what remains undecided."""
         left = max(self.dense.left, 0)
-        limit = time.monotonic() + min(_ALTERNATIVE_SECONDS, left / 2)
-        end, ask = limit + min(_SIMPLER_SECONDS, left / 4), self._final_queries
+        limit = time.monotonic() + min(TIMES.neighbours, left / 2)
+        end, ask = limit + min(TIMES.simplifying, left / 4), self._final_queries
         return weigh(candidate, self.bank, self._neighbours(candidate), limit, ask, end)
 
     def _weigh(self, fit: fitting.Fit) -> Evidence:
@@ -1343,7 +1279,7 @@ class _Search:
             self._rule_out(fit)
             evidence = self._evidence(candidate)
             evidence = self._solved(candidate, evidence)
-            until = time.monotonic() + min(_FORCED_SECONDS, max(self.dense.left, 0) / 8)
+            until = time.monotonic() + min(TIMES.forced, max(self.dense.left, 0) / 8)
             first = forced(fit.changes, self.bank)
             self.forced, queried = shrunk(first, fit.changes, self.bank, until, self._final_queries)
             for one in filter(None, (evidence.queried, queried)):
@@ -1364,7 +1300,7 @@ class _Search:
         self.solver -= time.monotonic() - start
         if found is not None:
             some = evenly(np.arange(len(found["a"])), self._left)
-            queried = self._final_queries({name: codes[some] for name, codes in found.items()})
+            queried = self._final_queries(picked(found, some))
             self.bank.add(_SOLVED, *queried)
             evidence = self._evidence(candidate)
         return replace(evidence, properties=tuple(one.without(equal) for one in evidence.properties))
@@ -1373,7 +1309,7 @@ class _Search:
         """Adds questions of the rounds to the bank that refute rivals which the bank leaves open. Keys that
         every unit has come first, because the time may end."""
         rivals = sorted(self._rivals(fit, far=False), key=lambda rival: discriminate.is_extra(rival[0]))
-        until = time.monotonic() + min(_RULING_OUT_SECONDS, max(self.dense.left, 0) / 4)
+        until = time.monotonic() + min(TIMES.ruling_out, max(self.dense.left, 0) / 4)
         for _, one in rivals:
             if time.monotonic() > until:
                 break

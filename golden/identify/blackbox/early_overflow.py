@@ -1,39 +1,41 @@
 """Questions with smaller products, for units whose products overflow far below the ends of the formats.
 
 In these units nearly every dot product of ordinary numbers is infinite in any order of the sum: only
-questions whose products are still finite distinguish orders, widths and roundings.
+questions whose products are still finite distinguish orders, widths and roundings. Masks show no order, and
+few results are numbers that keep the last bits of a sum: in a random draw one question in a hundred decides
+the order, so queries are drawn between orders that answer all others alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
+from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.questions import ONE_PRODUCT
+from golden.identify.sample import joined, picked
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
 
 Numbers = npt.NDArray[np.float64]
 Exponents = npt.NDArray[np.int64]
 ONE = frozenset((ONE_PRODUCT,))
-_MOSTLY, _SEEN = 0.5, 16
-"""The share of finite operands with infinite answers from which smaller products are used, and the single
-products that have to be infinite."""
 _SPREAD = 4
 """Binades below the overflow within which the largest product of a question lies."""
-_ABOVE = 0.5
-"""The share of questions whose c is reduced less."""
 
 
 def overflows_early(ordinary: Bank) -> bool:
     """Whether most ordinary questions have no finite answer, in formats that allow smaller products."""
     takes = ordinary.takes
     floats = all(takes.formats[name].is_float for name in "abcd") and takes.scale_block is None
-    return floats and bool(_infinite(ordinary).mean() > _MOSTLY)
+    # The share of finite operands with infinite answers from which smaller products are used.
+    mostly = 0.5
+    return floats and bool(_infinite(ordinary).mean() > mostly)
 
 
 def end_of_products(bank: Bank) -> int | None:
@@ -42,13 +44,15 @@ def end_of_products(bank: Bank) -> int | None:
     alone = bank.of_kinds(ONE)
     ends = _largest(bank.takes, alone.operands)[_infinite(alone)]
     least = sum(stimuli.tiniest_exponent(bank.takes.formats[name]) for name in "ab")
-    return int(ends.min()) if len(ends) >= _SEEN and ends.min() > least else None
+    # Single products that have to be infinite to show where products end.
+    seen = 16
+    return int(ends.min()) if len(ends) >= seen and ends.min() > least else None
 
 
 def of_numbers(bank: Bank) -> Bank:
     """The questions whose answers are nonzero numbers: the sign of a zero and the word of a NaN do not depend
     on the order, and with small products many answers are zeros."""
-    answers = _numbers(bank.takes.formats["d"], bank.answers)
+    answers = bank.values("d")
     return bank.part(np.flatnonzero(np.isfinite(answers) & (answers != 0)))
 
 
@@ -61,7 +65,9 @@ def lowered(takes: Signature, operands: Operands, end: int, rng: np.random.Gener
     down = np.maximum(_largest(takes, operands) - last, 0)
     half = np.clip(down // 2, down - _room(takes, operands, "b"), _room(takes, operands, "a"))
     above = rng.integers(0, takes.formats["d"].fraction_bits + _SPREAD, len(down))
-    of_c = np.where(rng.random(len(down)) < _ABOVE, np.maximum(down - above, 0), down)
+    # Every second c is reduced less than the products.
+    share = 0.5
+    of_c = np.where(rng.random(len(down)) < share, np.maximum(down - above, 0), down)
     moved: Mapping[str, Exponents] = {"a": half, "b": down - half, "c": of_c}
     return {
         **operands,
@@ -71,9 +77,8 @@ def lowered(takes: Signature, operands: Operands, end: int, rng: np.random.Gener
 
 def _infinite(bank: Bank) -> npt.NDArray[np.bool_]:
     """Which questions of finite numbers are answered by an infinity or a NaN."""
-    numbers = {name: _numbers(bank.takes.formats[name], bank.operands[name]) for name in "abc"}
-    finite = [np.isfinite(one).reshape(len(bank), -1).all(axis=1) for one in numbers.values()]
-    answered = np.isfinite(_numbers(bank.takes.formats["d"], bank.answers))
+    finite = [np.isfinite(bank.values(name)).reshape(len(bank), -1).all(axis=1) for name in "abc"]
+    answered = np.isfinite(bank.values("d"))
     return np.asarray(np.logical_and.reduce(finite) & ~answered)
 
 
@@ -105,3 +110,56 @@ def _moved(fmt: Format, codes: Bits, down: Exponents) -> Bits:
     stay = ~np.isfinite(values) | (by == 0)
     new = from_float(fmt, np.ldexp(np.where(stay, 0, values), -by))
     return np.asarray(np.where(stay, codes, new), codes.dtype)
+
+
+# Orders of the sum ------------------------------------------------------------------------------------------
+
+
+_KINDS = ("split_tie", "beside_tie", "half_ulp", "tie", "narrow", "wide", "alignment_one_term")
+"""Kinds in which what is kept below the last bit decides a result."""
+
+
+def alike_so_far(ranked: Sequence[fitting.Fit], questions: int) -> list[Candidate]:
+    """The best ranked skeletons, as far as the questions do not distinguish them."""
+    # Orders rank equally if they differ by fewer than one question in 100.
+    near = 100
+    most = (ranked[0].wrong if ranked else 0) + questions // near
+    return [fit.candidate for fit in ranked if fit.wrong <= most]
+
+
+def between(
+    candidates: Sequence[Candidate], end: int, rng: Callable[..., np.random.Generator]
+) -> Operands | None:
+    """Operands (n, ...) with products below 2^end that some of the candidates answer with other numbers than
+    the first one; None if none was drawn.
+
+    Args:
+        rng: of some numbers, which name its purpose.
+    """
+    takes = candidates[0].takes
+    # Orders of various shapes: each gets operands of its own.
+    most = 12
+    aimed = [fit.candidate for fit in fitting.various((fitting.Fit(one, 0) for one in candidates), most)]
+    # Operands of each kind for each order.
+    each = 48
+    parts = [
+        lowered(takes, stimuli.generate(one.instruction, kind, each, rng(place, index)), end, rng(place))
+        for place, one in enumerate(aimed)
+        for index, kind in enumerate(_KINDS)
+    ]
+    operands = joined(parts)
+    differing = np.flatnonzero(_differ(candidates, operands))
+    # Queries at most: they are sent before every ranking.
+    queries = 384
+    some = rng(len(parts)).permutation(differing)[:queries]
+    return picked(operands, some) if len(some) else None
+
+
+def _differ(candidates: Sequence[Candidate], operands: Operands) -> npt.NDArray[np.bool_]:
+    """Where the answers differ and all are numbers: signs of zeros and words of NaNs do not depend on the
+    order."""
+    d = candidates[0].takes.formats["d"]
+    answers = np.stack([one.dot(**operands) for one in candidates])
+    numbers = np.asarray(to_float(d, answers), np.float64)
+    known = (np.isfinite(numbers) & (numbers != 0)).all(axis=0)
+    return np.asarray(known & (answers != answers[0]).any(axis=0))

@@ -23,6 +23,7 @@ from golden.identify.blackbox.neighbourhood import Move, settings
 from golden.identify.blackbox.sum_order import KIND
 from golden.identify.minimising import costs, minimise
 from golden.identify.probe.probes import Unreachable, exact_code
+from golden.identify.sample import picked
 from golden.kernels.sum_tree import C, Node, predicted, terms_of
 from golden.model.instruction import Instruction
 from golden.number.formats import to_float
@@ -30,10 +31,9 @@ from golden.program.signature import Bits, Operands
 
 _LOOKED_AT = 200
 """Refuting questions of which the simplest is chosen."""
+Ask = Callable[[Operands], tuple[Operands, Bits]]
 SHRINK_ROUNDS = 12
 """Passes of the minimiser over one question."""
-_SHOWN = 2
-"""Excluded values of a key that are shown: those with the fewest refuting questions."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def weigh(
     bank: Bank,
     neighbours: Iterable[Move],
     deadline: float,
-    ask: Callable[[Operands], tuple[Operands, Bits]] | None = None,
+    ask: Ask | None = None,
     end: float = 0,
 ) -> Evidence:
     """Compares the neighbours of a candidate that explains a bank with its questions.
@@ -145,7 +145,9 @@ def weigh(
     """
     # 1. Each neighbour is refuted by recorded questions, or undecided: no query is needed for that.
     found, tried, of = _weighed(candidate, bank, neighbours, deadline)
-    shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
+    # Of the excluded values those with the fewest refuting questions are shown.
+    most = 2
+    shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:most] for key, one in found.items()}
     # 2. The questions shown become simpler; a new one counts only with the box's own answer.
     queried = None if ask is None else _simplified(candidate, bank, shown, end, ask)
     now = settings(candidate.operations)
@@ -189,9 +191,9 @@ def _weighed(
 def _witness(value: str, bank: Bank, wrong: np.ndarray[Any, Any], answers: np.ndarray[Any, Any]) -> Witness:
     """The simplest question that refutes a value."""
     some = wrong[:_LOOKED_AT]
-    operands = {name: codes[some] for name, codes in bank.operands.items()}
+    operands = picked(bank.operands, some)
     place = int(np.argmin(costs(bank.takes, operands)))
-    least = {name: codes[place] for name, codes in operands.items()}
+    least = picked(operands, place)
     return Witness(value, len(wrong), least, int(bank.answers[some[place]]), int(answers[some[place]]))
 
 
@@ -200,37 +202,49 @@ def _simplified(
     bank: Bank,
     shown: dict[str, list[tuple[Witness, Candidate]]],
     deadline: float,
-    ask: Callable[[Operands], tuple[Operands, Bits]],
+    ask: Ask,
 ) -> tuple[Operands, Bits] | None:
     """Replaces the first questions shown by simpler ones, if the box answers these as the candidate does;
     returns all that were sent, with the answers."""
-    least: dict[str, Operands] = {}
-    for key, found in shown.items():
-        if found and time.monotonic() < deadline:
-            other = found[0][1]
-
-            def differ(batch: Operands, other: Candidate = other) -> Any:
-                return other.dot(**batch) != candidate.dot(**batch)
-
-            least[key] = minimise(bank.takes, found[0][0].operands, differ, rounds=SHRINK_ROUNDS)
-    if not least:
+    first = {key: found[0] for key, found in shown.items() if found}
+    pairs = ((witness.operands, other, candidate) for witness, other in first.values())
+    simpler = _simpler(bank, pairs, deadline, ask)
+    if simpler is None:
         return None
-    batch = {name: np.stack([one[name] for one in least.values()]) for name in bank.operands}
-    try:
-        sent, answers = ask(batch)
-    except BudgetEnded:
-        return None
-    right = (answers == candidate.dot(**sent)) & (sent["c"] == batch["c"])
-    for place, (key, operands) in enumerate(least.items()):
-        witness, other = shown[key][0]
+    least, sent, answers = simpler
+    right = (answers == candidate.dot(**sent)) & (sent["c"] == [one["c"] for one in least])
+    for place, (key, operands) in enumerate(zip(first, least, strict=False)):
+        witness, other = first[key]
         if right[place]:
-            says = int(other.dot(**{name: codes[None] for name, codes in operands.items()})[0])
+            says = int(other.dot(**picked(operands, None))[0])
             simple = replace(witness, operands=operands, box=int(answers[place]), other=says)
             shown[key][0] = simple, other
     return sent, answers
 
 
-Ask = Callable[[Operands], tuple[Operands, Bits]]
+def _simpler(
+    bank: Bank, pairs: Iterable[tuple[Operands, Candidate, Candidate]], deadline: float, ask: Ask
+) -> tuple[list[Operands], Operands, Bits] | None:
+    """Simpler operands on which two programs still differ, for each pair until the deadline; all of them as
+    they were sent, and the answers. None if there are none, or no query is left."""
+    # 1. By the two programs alone: no query is needed for that.
+    least: list[Operands] = []
+    for operands, one, other in pairs:
+        if time.monotonic() > deadline:
+            break
+
+        def differ(batch: Operands, one: Candidate = one, other: Candidate = other) -> Any:
+            return one.dot(**batch) != other.dot(**batch)
+
+        least.append(minimise(bank.takes, operands, differ, rounds=SHRINK_ROUNDS))
+    if not least:
+        return None
+    # 2. One batch to the box: a question counts only with the box's own answer.
+    try:
+        sent, answers = ask({name: np.stack([one[name] for one in least]) for name in bank.operands})
+    except BudgetEnded:
+        return None
+    return least, sent, answers
 
 
 class Taken(str):
@@ -285,7 +299,7 @@ def forced(changes: Sequence[str], bank: Bank) -> list[Forced]:
                 some = hits[:_LOOKED_AT]
                 least = some[int(np.argmin(costs(bank.takes, bank.part(some).operands)))]
                 old = settings(one.before.operations).get(one.partition(" = ")[0], "")
-                operands = {name: codes[least] for name, codes in bank.operands.items()}
+                operands = picked(bank.operands, least)
                 answers = int(bank.answers[least]), int(before[least])
                 found.append(Forced(str(one), place, old, len(hits), operands, *answers))
     return found
@@ -301,27 +315,15 @@ def shrunk(
         deadline: on time.monotonic; no question is simplified after it.
     """
     taken = [one for one in (changes[each.place] for each in found) if isinstance(one, Taken)]
-    pairs = [(one.before, one.after) for one in taken]
-    least: list[Operands] = []
-    for one, (before, after) in zip(found, pairs, strict=True):
-        if before is None or after is None or time.monotonic() > deadline:
-            break
-
-        def differ(batch: Operands, before: Candidate = before, after: Candidate = after) -> Any:
-            return before.dot(**batch) != after.dot(**batch)
-
-        least.append(minimise(bank.takes, one.operands, differ, rounds=SHRINK_ROUNDS))
-    if not least:
+    pairs = [(one.before, one.after) for one in taken if one.before is not None and one.after is not None]
+    shown = ((one.operands, *pair) for one, pair in zip(found, pairs, strict=True))
+    simpler = _simpler(bank, shown, deadline, ask)
+    if simpler is None:
         return list(found), None
-    batch = {name: np.stack([one[name] for one in least]) for name in bank.operands}
-    try:
-        sent, answers = ask(batch)
-    except BudgetEnded:
-        return list(found), None
+    least, sent, answers = simpler
     simple = list(found)
     for place, ((before, after), operands) in enumerate(zip(pairs, least, strict=False)):
-        assert before is not None and after is not None
-        says = {name: codes[place] for name, codes in sent.items()}
+        says = picked(sent, place)
         if int(after.dot(**says)) == answers[place] and np.array_equal(says["c"], operands["c"]):
             now = int(answers[place]), int(before.dot(**says))
             simple[place] = replace(found[place], operands=operands, box=now[0], before=now[1])
@@ -330,8 +332,6 @@ def shrunk(
 
 _FAR = 2.0**8
 """A mask has M more than this many times y; then y is lost next to M in most formats."""
-_MOST_FACTOR = 24
-"""Binades between the units of products and of c, at most."""
 
 
 @dataclass(frozen=True)
@@ -427,18 +427,20 @@ def _factors(sizes: npt.NDArray[np.float64]) -> list[float]:
     between the two. If c is M, the factor is far from one."""
     with np.errstate(all="ignore"):
         found = np.unique(np.log2(sizes[:, :-1].min(axis=1) / sizes[:, -1]))
-    return [1.0, *(float(2.0**power) for power in found if power and abs(power) <= _MOST_FACTOR)]
+    # Binades between the units of products and of c: farther apart, c is M and not y.
+    most = 24
+    return [1.0, *(float(2.0**power) for power in found if power and abs(power) <= most)]
 
 
 def _terms(bank: Bank) -> npt.NDArray[np.float64]:
     """The products and c, (n, k + 1); what exceeds doubles is no mask."""
     takes = bank.takes
-    a, b, c = (np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64) for name in "abc")
+    a, b, c = map(bank.values, "abc")
     with np.errstate(all="ignore"):
         products = a * b
         for name in ("scale_a", "scale_b"):
             if name in bank.operands:
-                scale = np.asarray(to_float(takes.formats[name], bank.operands[name]), np.float64)
+                scale = bank.values(name)
                 products = products * np.repeat(scale, takes.k // scale.shape[1], axis=1)
     return np.concatenate([products, c[:, None]], axis=1)
 
@@ -472,7 +474,7 @@ def _meeting(
         node.brackets(),
         (pair[0], pair[1]),
         len(rows),
-        {name: codes[first] for name, codes in masks.bank.operands.items()},
+        picked(masks.bank.operands, first),
         terms - size,
         int(masks.bank.answers[first]),
         elsewhere,

@@ -36,64 +36,26 @@ from golden.identify.blackbox.neighbourhood import (
     resets,
     sticky,
 )
+from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
-from golden.number.formats import Kind, Number, to_float
+from golden.number.formats import Kind, Number
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import CUT
 from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
-# The numbers below were chosen; only the whole search with them was measured (see dissecting.py).
-_WRONG, _GLANCE, _PART = 224, 48, 1024
-"""Questions in each half of a sample; of these the first that are tried; and questions in each of the parts
-of the remaining bank, which a change has to pass one after the other."""
-_ROUNDS, _COARSE, _LEFT = 4, 96, 4
-"""Rounds in which starts are halved, questions of each sample for that, and the least number of starts
-left."""
-_CONFIRMED, _ALIKE = 6, 96
-"""Changes that are compared with the whole bank: the best on a sample, and more of them if they rank equally,
-because one counterexample is explained by many changes that are wrong elsewhere."""
-_BEAM, _EXTRA, _OF_A_KEY = 40, 40, 6
-"""The first of two joint changes; changes that are tried together with the best one; and how many of these
-may belong to one key."""
-_FITTED = 10
-"""Ranked skeletons whose widths and roundings are fitted."""
-_FEW, _FEWER = 256, 160
-"""Ordinary questions on which guessed widths and roundings are ranked, and on which all skeletons are."""
-_RANKED = 40
-"""Skeletons that align, and others, that are compared with all ordinary questions: the best on a few."""
-_MOST_ROUNDINGS = 4
-"""Rounding steps of a skeleton up to which each is tried with a rounding of its own."""
-_RESTARTS = 24
-"""Pairs of keys that are reset together before a fit is repeated."""
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
-_OFTEN, _WORDS, _COMMON, _LEAST = 6, 2, 32, 200
-"""Answers that make a word common, and words of one sort that are tried; a word is common among integers if
-more than one answer in 32 has it; and the smallest c whose answers are read for added words."""
-_CAUSES, _MOST_CAUSES = ": nans", 12
-"""End of the key of the table of NaN causes, and entries that are added to it in a row."""
-_FAR = 8
-"""A candidate that is wrong on more than one question in 8 is first fitted to those with few terms."""
-_GUESSES = (11, 17, 23, 29, 35, 41)
-"""Fraction bits of alignments to begin with: any other width is near one of them."""
-_MORE_BITS = 5
-"""Bits that a skeleton with wider alignments keeps more."""
-_NEAR = 200
-"""Starts are near each other if they differ on fewer than one question in 200."""
+_OFTEN, _WORDS = 6, 2
+"""Answers that make a word common, and words of one sort that are tried."""
+_CAUSES = ": nans"
+"""End of the key of the table of NaN causes."""
 _ALONE = frozenset((C_ALONE,))
 _MASKS = frozenset((MASKS,))
-_BOTH_SIGNS, _MOST, _A_PART, _MOST_WIDTH = 16, 0.75, 0.5, 60
-"""Answers to c of each sign that are needed to compare the signs; the quantile that is compared; the error,
-as a part of c's binade, that is more than a few units in the last place; and the widest alignment (bits)."""
-_COARSE_BITS = 24
-"""Answers that are all multiples of a power of two this many bits above the format's least have a cause."""
-_TOP = 1023
-"""The largest exponent of doubles."""
-_RESULTS = 200
-"""Normal results that are needed to say how many bits results have."""
+_MOST = 0.75
+"""The quantile of errors that is compared between answers to c of both signs."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -145,7 +107,7 @@ class Sample:
     @cached_property
     def glance(self) -> Bank:
         """A few of the missed questions: most changes explain none of them."""
-        return self.missed.part(np.arange(min(len(self.missed), _GLANCE)))
+        return self.missed.part(np.arange(min(len(self.missed), FITS.glance)))
 
     @cached_property
     def _rest(self) -> list[Bank]:
@@ -157,7 +119,7 @@ class Sample:
 
 
 def sample_of(
-    bank: Bank, one: Candidate, seed: int, most: int = _WRONG, first: Set[str] = frozenset()
+    bank: Bank, one: Candidate, seed: int, most: int = FITS.sample, first: Set[str] = frozenset()
 ) -> Sample:
     """A sample for a candidate, `most` questions of each; those of the kinds `first` before others."""
     rng = np.random.default_rng(seed)
@@ -168,7 +130,7 @@ def sample_of(
     ]
     missed, right = (bank.part(index[:most]) for index in mixed)
     others = [index[most:] for index in mixed]
-    parts = [others[0], *np.split(others[1], range(_PART, len(others[1]), _PART))]
+    parts = [others[0], *np.split(others[1], range(FITS.part, len(others[1]), FITS.part))]
     return Sample(bank, missed, right, tuple(part for part in parts if len(part)))
 
 
@@ -181,7 +143,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     # 1. Score every skeleton, with the best of its variants, on a few questions. One without errors ends
     # this.
     shuffled = np.random.default_rng(0).permutation(len(bank))
-    few, fewer = (bank.part(shuffled[:count]) for count in (_FEW, _FEWER))
+    few, fewer = (bank.part(shuffled[:count]) for count in (FITS.few, FITS.fewer))
     tried: list[Fit] = []
     for one in _directed(fewer, candidates, deadline, complemented(whole)):
         tried.append(Fit(one, wrong_of(fewer, one)))
@@ -191,7 +153,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     ordered = sorted(tried, key=lambda fit: fit.wrong)
     best: list[Fit] = []
     for aligns in (False, True):
-        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), _RANKED)
+        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), FITS.ranked)
     best += [
         Fit(one, 0)
         for fit in best
@@ -210,7 +172,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
         fits = _sorted([guess, *more, *fits])
     # 4. Fit the widths of the best few. Each list is sorted by wrong answers on `bank`.
     found: list[Fit] = []
-    for fit in _both_kinds(fits, _FITTED, len(bank) // _NEAR):
+    for fit in _both_kinds(fits, FITS.fitted, len(bank) // FITS.near):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
             break
         found.append(_widths(bank, fit, Hints(wide=False), deadline))
@@ -221,24 +183,25 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
     """Ranked starts after a few changes of any key. In each round all remaining starts take one change, and
     the better half continues: a start that is far off as it was made can be near after a change or two."""
     going, done = list(fits), list[Fit]()
-    for turn in range(_ROUNDS):
+    for turn in range(FITS.halvings):
         moved: list[Fit] = []
+        # Every start takes one change; then the better half goes on.
         for one in going:
             if not one.wrong or time.monotonic() > deadline:
                 moved.append(one)
                 continue
-            sample = sample_of(bank, one.candidate, turn, _COARSE)
+            sample = sample_of(bank, one.candidate, turn, FITS.coarse)
             better = _step(sample, one, moves(one.candidate, hints), deadline)
             moved.append(better or one)
         moved = _sorted(moved)
-        going = moved[: max(len(moved) // 2, _LEFT)]
+        going = moved[: max(len(moved) // 2, FITS.left)]
         done += moved[len(going) :]
     return _sorted([*going, *done])
 
 
 def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
     """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
-    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, _RANKED)]
+    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, FITS.ranked)]
     own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.changes) for one in fits]
     return _sorted([*best, *own])
 
@@ -300,11 +263,9 @@ def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
 def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
     """A skeleton without alignments, with another rounding for each of its steps, one after the other."""
     best = fit
-    steps = dict.fromkeys(s for o in fit.candidate.operations for s in o.steps if hasattr(s, "rounding"))
-    for index in range(len(steps) if 1 < len(steps) <= _MOST_ROUNDINGS else 0):
-        now = list(
-            dict.fromkeys(s for o in best.candidate.operations for s in o.steps if hasattr(s, "rounding"))
-        )
+    steps = [s for s in fit.candidate.steps if hasattr(s, "rounding")]
+    for index in range(len(steps) if 1 < len(steps) <= FITS.roundings else 0):
+        now = [s for s in best.candidate.steps if hasattr(s, "rounding")]
         if index >= len(now) or time.monotonic() > deadline:
             break
         for mode in MODES:
@@ -325,7 +286,9 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     of the other sign than c in one's complement, with or without truncation; it keeps more bits, because one
     bit too few decides many results and some too many only few; it truncates what it rounds before the
     result; or it adds c in a rounded addition, and only that rounds to one side."""
-    yield widened(one, _MORE_BITS)
+    # One bit too few decides many results, some too many only few.
+    more = 5
+    yield widened(one, more)
     yield _rounding(one, "to_odd")
     yield _cut_on_the_way(one)
     yield from (_adding(one, mode) for mode in SIDES if isinstance(one.operations[-1].final, Additions))
@@ -372,22 +335,26 @@ def complemented(bank: Bank) -> list[int]:
     takes = bank.takes
     if not (takes.formats["c"].is_float and takes.formats["d"].is_float):
         return []
-    rows = bank.is_of(_ALONE)
-    c, d = (
-        np.asarray(to_float(takes.formats[name], codes[rows]), np.float64)
-        for name, codes in (("c", bank.operands["c"]), ("d", bank.answers))
-    )
+    c, d = map(bank.of_kinds(_ALONE).values, "cd")
     known = np.isfinite(c) & np.isfinite(d) & (c != 0)
     c, d = c[known], d[known]
     apart, negative = np.abs(np.ldexp(d - c, 1 - np.frexp(c)[1])), np.signbit(c)
-    if min(negative.sum(), (~negative).sum()) < _BOTH_SIGNS:
+    # Fewer answers to c of one sign show no difference between the signs.
+    needed = 16
+    if min(negative.sum(), (~negative).sum()) < needed:
         return []
+    # One sign of c has the larger errors, or c is cut whatever its sign is.
     far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
-    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < _A_PART:
+    # A larger part of c's binade is no error of a few units in the last place.
+    part = 0.5
+    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < part:
         return []
+    # The least error is one unit of the last place; up to k of them make the others.
     last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
     widths = range(last, last + takes.stored_k.bit_length())
-    return [bits for bits in widths if 0 <= bits <= _MOST_WIDTH]
+    # No alignment is wider, in bits.
+    widest = 60
+    return [bits for bits in widths if 0 <= bits <= widest]
 
 
 def _complemented(one: Candidate, bits: int) -> Candidate | None:
@@ -412,11 +379,14 @@ def bits_of_results(bank: Bank) -> int | None:
     d = bank.takes.formats["d"]
     if not d.is_float:
         return None
-    numbers = np.abs(np.asarray(to_float(d, bank.answers[~special_operands(bank)]), np.float64))
+    numbers = np.abs(bank.values("d")[~special_operands(bank)])
     normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
+    # The lowest set bit of each normal result.
     whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
     bits = 53 - np.frexp((whole & -whole).astype(np.float64))[1]
-    most = int(bits.max()) if len(bits) >= _RESULTS else d.fraction_bits
+    # Fewer normal results do not show how many bits results have.
+    needed = 200
+    most = int(bits.max()) if len(bits) >= needed else d.fraction_bits
     return most if most < d.fraction_bits else None
 
 
@@ -428,7 +398,7 @@ def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
     """A candidate with the last rounding of a fitted one, and the best of that one's width and a few
     others."""
     bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
-    made = (_like(fit.candidate, other, width) for width in (bits, *_GUESSES))
+    made = (_like(fit.candidate, other, width) for width in (bits, *FITS.guesses))
     return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
 
 
@@ -502,7 +472,7 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
             break
         sample = sample_of(bank, fit.candidate, turn)
         tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
-        far = not turn and fit.wrong > len(bank) // _FAR
+        far = not turn and fit.wrong > len(bank) // FITS.far
         better = _step(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
         if better is None:
             break
@@ -527,7 +497,7 @@ class Effort(IntEnum):
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    if effort is Effort.FEW and start.wrong > len(bank) // _FAR:
+    if effort is Effort.FEW and start.wrong > len(bank) // FITS.far:
         start = _on_few_terms(bank, start, deadline)
     return Fitting(bank).to(start, deadline, effort)
 
@@ -541,6 +511,7 @@ def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
         better = _step(sample, best, moves(best.candidate, seen), deadline)
         if better is None:
             break
+        # A program that can explain as much is a few changes away: slow progress ends this.
         before, best = best.wrong, _more_causes(bank, better, seen, deadline)
         if 2 * best.wrong > before:
             break
@@ -581,18 +552,24 @@ def _last_bit(bank: Bank) -> int | None:
     """The exponent of the last bit of which all answers to c alone are multiples; None if it is among the
     last that the format has."""
     d = bank.takes.formats["d"]
-    numbers = np.asarray(to_float(d, bank.answers[bank.is_of(_ALONE)]), np.float64)
+    numbers = bank.of_kinds(_ALONE).values("d")
     significands, exponents = np.frexp(numbers[np.isfinite(numbers) & (numbers != 0)])
     whole = np.abs(significands * 2.0**53).astype(np.int64)
     ends = exponents - 54 + np.frexp(whole & -whole)[1]
     least = int(ends.min()) if len(ends) else None
-    return None if least is None or least < d.min_exponent - d.fraction_bits + _COARSE_BITS else least
+    # Multiples of a power of two this many bits above the format's least have a cause.
+    coarse = 24
+    return None if least is None or least < d.min_exponent - d.fraction_bits + coarse else least
 
 
 def _often(bank: Bank) -> tuple[int, ...]:
     """Integers that are common answers: what a unit gives for products that it takes for infinite."""
     codes, counts = np.unique(bank.answers, return_counts=True)
-    common = [place for place in np.argsort(-counts, kind="stable") if counts[place] > len(bank) // _COMMON]
+    # A word is common if more than one answer in 32 has it.
+    common_share = 32
+    common = [
+        place for place in np.argsort(-counts, kind="stable") if counts[place] > len(bank) // common_share
+    ]
     return tuple(int(codes[place]) for place in common if codes[place])[:_WORDS]
 
 
@@ -611,11 +588,15 @@ def _added_words(bank: Bank) -> list[int]:
     and zero, if the answer is c itself."""
     c, d = (bank.takes.formats[name] for name in "cd")
     pairs = [(c.decode(int(given)), d.decode(int(answer))) for given, answer in _with_nans(bank)]
+    # Finite answers to NaN operands: the NaN was added as a number.
     finite = [(abs(x.value), y.value - x.value) for x, y in pairs if max(x.kind, y.kind) < Kind.INFINITY]
     if len(finite) < _OFTEN:
         return []
+    # The answer is c itself: the word is zero, or too small to show.
     lost = sum(abs(more) == size for size, more in finite if size)
-    above = dict.fromkeys(more for size, more in sorted(finite)[:_LEAST] if more and abs(more) != size)
+    # The smallest c hide an added word least.
+    least = 200
+    above = dict.fromkeys(more for size, more in sorted(finite)[:least] if more and abs(more) != size)
     codes = ((encode_fraction(d, value, "toward_zero"), value) for value in above)
     words = [1, *(code for code, value in codes if _is(d.decode(code), value))][: _WORDS + 1]
     return [0, *words] if lost > len(finite) // 2 else words
@@ -641,12 +622,13 @@ def _with_nans(bank: Bank) -> Iterator[tuple[int, int]]:
 def _opposite(bank: Bank) -> npt.NDArray[np.bool_]:
     """The questions in which an infinite product meets one of the other sign, or one that overflows d, and no
     product is a NaN."""
-    factors = [(bank.takes.formats[name], bank.operands[name]) for name in "ab"]
-    a, b = (np.asarray(to_float(fmt, codes), np.float64) for fmt, codes in factors)
+    a, b = map(bank.values, "ab")
     with np.errstate(all="ignore"):
         products = a * b
     infinite = np.isinf(a) | np.isinf(b)
-    large = np.abs(products) >= 2.0 ** min(bank.takes.formats["d"].max_exponent + 1, _TOP)
+    # The largest exponent of doubles.
+    top = 1023
+    large = np.abs(products) >= 2.0 ** min(bank.takes.formats["d"].max_exponent + 1, top)
     found = np.zeros(len(bank), bool)
     for sign in (1, -1):
         own = (infinite & (products * sign > 0)).any(axis=1)
@@ -679,7 +661,7 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
     pass is needed between two entries."""
     if not best.changes[-1].partition(" = ")[0].endswith(_CAUSES):
         return best
-    for turn in range(_MOST_CAUSES):
+    for turn in range(FITS.causes):
         sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
         tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
         better = _step(sample, best, tried, deadline) if best.wrong else None
@@ -732,7 +714,7 @@ def _step(
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
-    for _, _, _, move, new in scored[: max(_CONFIRMED, min(alike, _ALIKE))]:
+    for _, _, _, move, new in scored[: max(FITS.confirmed, min(alike, FITS.alike))]:
         if time.monotonic() > deadline:
             break
         least = (best if found is None else found).wrong
@@ -752,10 +734,12 @@ def _with_others(sample: Sample, found: Fit, more: Sequence[Move], deadline: flo
     taken = {found.changes[-1].partition(" = ")[0]}
     seen: Counter[str] = Counter()
     few: list[Move] = []
+    # Few values of each key: any number of them can be about equally good.
     for move in more:
         seen[move.key] += 1
-        few += [move] if seen[move.key] <= _OF_A_KEY and move.key not in taken else []
-    more = few[:_EXTRA]
+        few += [move] if seen[move.key] <= FITS.of_a_key and move.key not in taken else []
+    more = few[: FITS.extra]
+    # Afterwards no other of these changes helps on top of the result.
     while found.wrong and time.monotonic() < deadline:
         made = [(move, move.apply(found.candidate)) for move in more if move.key not in taken]
         counted = [(sample.of_all(both, found.wrong), move, both) for move, both in made if both is not None]
@@ -829,6 +813,7 @@ class Fitting:
 
     def _instead(self, best: Fit, deadline: float) -> Fit | None:
         """Replaces a change that was taken before by another one: the first that helps."""
+        # Without an earlier change the candidate is worse; another key in its place has to explain more.
         for reset in resets(best.candidate):
             start = reset.apply(best.candidate)
             if start is None or time.monotonic() > deadline:
@@ -846,8 +831,10 @@ class Fitting:
         back = list(resets(best.candidate))
         rng = np.random.default_rng(len(back))
         pairs = [
-            tuple(rng.choice(len(back), 2, replace=False)) for _ in range(_RESTARTS if len(back) > 1 else 0)
+            tuple(rng.choice(len(back), 2, replace=False))
+            for _ in range(FITS.restarts if len(back) > 1 else 0)
         ]
+        # Each key alone, then some pairs: the fit without them may find what they blocked.
         for given_up in (*((index,) for index in range(len(back))), *pairs):
             start: Candidate | None = best.candidate
             for index in given_up:
@@ -864,6 +851,7 @@ class Fitting:
         """Two joint changes where no single one helps: the first of them is among those that harm least."""
         firsts: list[tuple[int, int, Move, Candidate]] = []
         near = replace(self.hints, wide=False)
+        # First changes that show at all; of these the ones that harm least.
         for index, move in enumerate(moves(best.candidate, Hints(self.hints.words))):
             if time.monotonic() > deadline:
                 return None
@@ -871,7 +859,8 @@ class Fitting:
             if new is not None and not self._of(best).alike(new, best.candidate):
                 firsts.append((self._of(best).wrong(new), index, move, new))
         firsts.sort(key=lambda one: one[:2])
-        for _, _, move, new in firsts[:_BEAM]:
+        # A second change near the values that are there, on top of each.
+        for _, _, move, new in firsts[: FITS.beam]:
             changes = [*best.changes, Taken(move.text, best.candidate, new)]
             better = _step(self._of(best), Fit(new, best.wrong, changes), moves(new, near), deadline)
             if better is not None and better.wrong < best.wrong:

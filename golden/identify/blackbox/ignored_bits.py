@@ -25,18 +25,7 @@ from golden.number.frozen import replace
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, Unit, name_of, signature_of
 
-_SHARE, _SHARE_OF_TIME = 16, 20
-"""At most one query in 16 of the budget is used for the first questions, and one second in 20 for all."""
-_QUESTIONS, _OF_ASKS = 400, 64
-"""Questions in which bits are flipped before they are called ignored; at most one in 64 of the budget."""
-_LEAST_ASKS, _FOR_RATE = 8_000, 2
-"""With a smaller budget bits are not tested; and questions that measure the time of an answer."""
-_AT_ONCE = 16
-"""Places of an operand that are tested in one batch, after the first two, which show the time for that."""
 _KINDS = ("narrow", "wide", "random_bits", "cancelling", "one_hot", "equal_exponents", "alignment_edge")
-_SEEN = 0.05
-"""The share of answers that the lowest bit which is read has to change: then bits below it would have shown,
-too."""
 _NOT_TESTED = "which bits of the operands are ignored was not tested"
 Rng = Callable[..., np.random.Generator]
 _Bit = tuple[str, int, int]
@@ -71,13 +60,19 @@ def find_ignored_bits(unit: Unit, asks: int, seconds: float, rng: Rng) -> Ignore
     Raises:
         OperandError: the box does not answer.
     """
-    if asks < _LEAST_ASKS:
+    # Of a smaller budget nothing is spent on bits.
+    least = 8_000
+    if asks < least:
         return IgnoredBits(unit, open=(f"{_NOT_TESTED}: too few questions",))
-    until = time.monotonic() + seconds / _SHARE_OF_TIME
+    # One second in 20, for all that is tested here.
+    share = 20
+    until = time.monotonic() + seconds / share
     box = Box(dense_view(unit), asks // 4, until)
     search = _BitProbe(box, asks, until, rng)
     try:
-        box.ask(stimuli.generate(box.takes, "narrow", _FOR_RATE, rng(5)))
+        # Two answers show the time of one.
+        count = 2
+        box.ask(stimuli.generate(box.takes, "narrow", count, rng(5)))
         # 1. Bits that change no answer in the simplest questions; few bits are left for the costly test.
         silent = search.not_shown()
         # 2. Bits that change none in any kind of question: only these are called ignored.
@@ -95,8 +90,11 @@ class _BitProbe:
 
     def __init__(self, box: Box, asks: int, until: float, rng: Rng) -> None:
         self.box, self.takes, self.until, self.rng = box, box.takes, until, rng
-        self.first = asks // _SHARE
-        self.many = max(min(_QUESTIONS, asks // _OF_ASKS), 1)
+        # One query in 16 of the budget, for the first questions.
+        share = 16
+        self.first = asks // share
+        # Bits are flipped in 400 questions before they are called ignored, and in one of 64 of the budget.
+        self.many = max(min(400, asks // 64), 1)
         self.places: dict[str, tuple[int, ...]] = {}
         """The places of each operand that were tested first."""
 
@@ -116,7 +114,9 @@ class _BitProbe:
             order = list(dict.fromkeys(order))[: max(self.first // (2 * len(bits) + 2), 1)]
             done = 0
             while done < len(order) and (not done or time.monotonic() < self.until):
-                some = order[done : done + (_AT_ONCE if done else 2)]
+                # The first two places show the time that a batch of more takes.
+                batch = 16
+                some = order[done : done + (batch if done else 2)]
                 found += self._silent(name, some, bits)
                 done += len(some)
             self.places[name] = tuple(sorted(order[:done]))
@@ -262,7 +262,9 @@ class _BitProbe:
         if not (fmt.is_float and 0 < low < fmt.fraction_bits):
             return 0
         changed, count = self.turned([(name, place, fmt.ignored_low + low) for place in places], self.many)
-        return low if changed >= _SEEN * count else 0
+        # If the lowest bit that is read changes fewer answers, bits below it might not have shown.
+        share = 0.05
+        return low if changed >= share * count else 0
 
 
 def _read_bits(fmt: Format) -> range:

@@ -127,6 +127,7 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "kinds": bank.kinds,
         "differing": memory.differing,
     }
+    # The checksum covers questions and answers: an edited file would mislead every fit.
     arrays = {f"operand_{key}": codes for key, codes in bank.operands.items()}
     arrays |= {"answers": bank.answers, "numbers": bank.numbers}
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
@@ -143,6 +144,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
     Raises:
         FileFormatError: it is no such file, or one of another box or version.
     """
+    # 1. The head: this form, this version, this box; nothing else of the file is read before.
     arrays = read_arrays(path)
     try:
         head: dict[str, Any] = json.loads(bytes(arrays["head"]))
@@ -159,6 +161,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         raise FileFormatError(
             f"{path}: is a dissection of {head['name']} as it was then, not of {name} as it is"
         )
+    # 2. The questions with their answers, as they were written.
     checksum = arrays.pop("sum", np.zeros(0, np.uint8))
     if not np.array_equal(checksum, _sum(arrays)):
         raise FileFormatError(f"{path}: was edited or cut short: its checksum is another")
@@ -174,6 +177,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         groups = tuple(tuple(map(int, one)) for one in head["groups"])
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
+    # The candidate stays text: it is read as any unit when it is needed.
     known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
     return Memory(bank, tree, groups, *known, end=head["end"])
 

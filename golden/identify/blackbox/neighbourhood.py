@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, dropwhile, pairwise, permutations, product
 from typing import Any
 
@@ -61,12 +62,11 @@ from golden.program.steps import (
 from golden.yamlfile import MISSING
 
 Steps = tuple[Step, ...]
+Operations = tuple[Operation, ...]
 _MOST_BITS = 60
 """Fraction bits of alignments that are tried, at most."""
 _NEAR = (-3, -2, -1, 1, 2, 3)
 """Distances of the values that are near the present one."""
-_MOST_GROUPED = 16
-"""With more products, only groups of equal size are tried."""
 _CUT_BITS = (-1, 0, 1)
 """Bits more or fewer that are tried together with another kind of cut."""
 _WINDOWS = (0, *range(4, 50, 3))
@@ -83,8 +83,6 @@ there, so that each floor has results of its own."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
 _FACTORS_AND_C = ("a", "b", "c")
-_WORDS_LEFT = 3
-"""Words for NaNs of later steps that are tried with each word that was found."""
 SIDES = ("toward_zero", "down", "up")
 """Roundings that cut, and where they move a small number."""
 _SPREAD = 6
@@ -106,8 +104,6 @@ class Move:
     only: int | None = None
     where: Format | None = None
     """Only in operations with results of this format."""
-    out: Format | None = None
-    """Another format for the results of all operations but the last."""
 
     def apply(self, one: Candidate) -> Candidate | None:
         """The neighbour; None if the change has no meaning there, or no unit can have it."""
@@ -119,10 +115,7 @@ class Move:
                 if before is None or before[0] is not steps:  # operations of a chain have the same steps
                     before = steps, self.change(steps)
                 steps = before[1]
-            operation = operation.with_steps(steps)
-            if self.out is not None and index < len(one.operations) - 1:
-                operation = replace(operation, out_format=self.out)
-            changed.append(operation)
+            changed.append(operation.with_steps(steps))
         return None if tuple(changed) == one.operations else one.with_operations(changed)
 
     @property
@@ -153,6 +146,7 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
     for operation in one.operations:
         for step in operation.steps:
             seen.setdefault(step, len(seen))
+    # Plain keys of a step come before those that only faults set.
     for step in seen:
         for faults in (False, True):
             yield from _keys(one, step, hints, faults)
@@ -165,14 +159,14 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
 def rare(one: Candidate) -> Iterator[Move]:
     """Changes that few units need: other registers, any step inserted or removed, rounded additions for exact
     ones, other links between operations."""
-    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
+    for step in one.steps:
         yield from _read(one, step)
         yield from _rounded_to(one, step)
     for what, make in (("in", structure.put_in), ("out", structure.taken_out), ("", structure.exchanged)):
         for label, steps, changed in make(one):
             yield Move(f"{label}: put {what}" if what else label, "", _swapping(steps, changed), 1)
     for label, operations in structure.linked(one):
-        yield _Whole(label, "", lambda steps: steps, 1, whole=operations)
+        yield _whole(label, "", _as(operations), 1)
 
 
 def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
@@ -184,35 +178,24 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
     for fmt, mode in product(inner_formats(one.takes), keys.ROUNDING.words):
         if fmt != now:
             new: dict[str, Any] = {"format": fmt, "rounding": mode, "nan": None}
-            label = f"{step.op} of {' and '.join(step.of)}: format"
+            label = _key(step, "format")
             yield Move(label, f"{fmt.name}, {mode}", _replacing(step, replace(step, **new)), 1)
 
 
 def joint(one: Candidate) -> Iterator[Move]:
     """Pairs of keys of one step: some have a visible effect only together."""
     yield from {move.text: move for move in _cuts(one)}.values()
-    yield from _everywhere(one)
-    yield from _flushed_alone()
-    yield from _widths_and_roundings(one)
-    yield from _sticky(one)
-    yield from _led(one)
-    yield from _far_below(one)
-    yield from _in_one(one)
-    yield from _aligned_first(one)
-    yield from _carried(one)
-    yield from _regrouped(one)
-    yield from _aligned_by_groups(one)
-    yield from _evened_and_small(one)
-    yield from _small_and_rounded(one)
-    yield from _zeros_of_products(one)
-    yield from _held(one)
-    yield from _fixed(one)
-    yield from _results(one)
-    yield from _twice(one)
-    yield from _not_rounded(one)
+    # Keys that hide each other; the docstring of each of these says which, and why.
+    for pairs in (
+        *(_everywhere, _flushed_alone, _widths_and_roundings, _sticky, _led, _far_below, _in_one),
+        *(_aligned_first, _carried, _regrouped, _aligned_by_groups, _evened_and_small),
+        *(_small_and_rounded, _zeros_of_products, _held, _fixed, _results, _twice, _not_rounded),
+    ):
+        yield from pairs(one)
     for said, operations in structure.narrowed(one):
-        yield _Whole("c: converted first", said, lambda steps: steps, 1, whole=operations)
-    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
+        yield _whole("c: converted first", said, _as(operations), 1)
+    # Then every pair of words of one step, each with another value.
+    for step in one.steps:
         defaults = {name: default for name, _, default in declared(step)}
         words = [
             (name, key, key.words if isinstance(key, Choice) else (True, False))
@@ -226,7 +209,7 @@ def joint(one: Candidate) -> Iterator[Move]:
                 held = {name: getattr(changed, name) for name in defaults}
                 both = value != getattr(step, first) and partner != getattr(step, second)
                 if both and applies(key, held, defaults) and applies(other, held, defaults):
-                    label = f"{step.op} of {' and '.join(step.of)}: {key_name(first, key)}"
+                    label = _key(step, key_name(first, key))
                     said = f"{_shown(value)}, {key_name(second, other)} {_shown(partner)}"
                     yield Move(label, said, _replacing(step, changed), key.fault + other.fault)
 
@@ -234,16 +217,14 @@ def joint(one: Candidate) -> Iterator[Move]:
 def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
     """The width of an alignment together with its rounding: a sticky bit only shows at the right width. Also
     for the plain alignment, without other keys that were found at a wrong width."""
-    for step in dict.fromkeys(
-        s for operation in one.operations for s in operation.steps if isinstance(s, Align)
-    ):
+    for step in one.steps_of(Align):
         rest: dict[str, Any] = {"window": (), "spared": (), "shift_limit": None, "left_out": ()}
         plain = replace(step, cut="dropped", sticky_gap=0, **rest)
         for base in dict.fromkeys((step, plain)):
             for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
                 changed = replace(base, fraction_bits=tuple((name, bits) for name in step.of), rounding=mode)
                 if changed.rounding != step.rounding or base != step:
-                    label = f"align of {' and '.join(step.of)}: fraction_bits"
+                    label = _key(step, "fraction_bits")
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
                     yield Move(label, said, _replacing(step, changed), 1)
 
@@ -252,12 +233,12 @@ def _sticky(one: Candidate) -> Iterator[Move]:
     """The sticky rule of an alignment together with its width and rounding: a last bit rounded to odd is
     equivalent to a sticky bit below one bit less. Of two such nearly equal programs, changing only one of the
     three keys explains less than the present values."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+    for step in one.steps_of(Align):
         for cut, mode, more in product(keys.CUT.words, keys.ROUNDING.words, _CUT_BITS):
             bits = tuple((name, n + more) for name, n in step.fraction_bits)
             changed = replace(step, cut=cut, rounding=mode, fraction_bits=bits)
             if cut != step.cut and more:
-                label = f"align of {' and '.join(step.of)}: cut"
+                label = _key(step, "cut")
                 yield Move(label, f"{cut}, {mode}, {more:+d} bits", _replacing(step, changed), 1)
         yield from _sticky_at(step)
     yield from sticky(one)
@@ -266,11 +247,11 @@ def _sticky(one: Candidate) -> Iterator[Move]:
 def sticky(one: Candidate) -> Iterator[Move]:
     """A sticky bit below one width of all registers with the same rounding: at a wrong width it explains
     nothing if many terms leave a bit each."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+    for step in one.steps_of(Align):
         for cut, bits in product(keys.CUT.words, _WIDTHS_TRIED):
             changed = replace(step, cut=cut, fraction_bits=tuple((name, bits) for name in step.of))
             if cut not in (step.cut, "dropped"):
-                label = f"align of {' and '.join(step.of)}: cut"
+                label = _key(step, "cut")
                 yield Move(label, f"{cut}, {bits} bits", _replacing(step, changed), 1)
 
 
@@ -281,14 +262,14 @@ def _sticky_at(step: Align) -> Iterator[Move]:
         table = tuple((one, bits if one == name else n) for one, n in step.fraction_bits)
         if cut not in (step.cut, "dropped") and table != step.fraction_bits:
             changed = replace(step, cut=cut, fraction_bits=table)
-            label = f"align of {' and '.join(step.of)}: cut"
+            label = _key(step, "cut")
             yield Move(label, f"{cut}, {name} {bits} bits", _replacing(step, changed), 1)
 
 
 def _led(one: Candidate) -> Iterator[Move]:
     """An alignment to the leading bit of a term instead of a normalized sum: both cut the same number of
     places below the highest bit, and differ if the term and the sum have different ones."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         for place, (step, total) in enumerate(pairwise(steps)):
             if not (isinstance(step, Align) and isinstance(total, Sum) and total.of == step.of):
                 continue
@@ -296,7 +277,7 @@ def _led(one: Candidate) -> Iterator[Move]:
             for maximum in dict.fromkeys(m for normal in rest for m in _by_leading_bits(step, normal)):
                 led: Step = replace(step, **_meaningless(step, "maximum", maximum), maximum=maximum)
                 by = (*steps[:place], led, total, *steps[place + 2 + len(rest) :])
-                label = f"align of {' and '.join(step.of)}: maximum"
+                label = _key(step, "maximum")
                 yield Move(label, f"{_shown(maximum)}, not normalized", _swapping(steps, by), 1)
 
 
@@ -313,7 +294,7 @@ def _normalizing(steps: Steps, name: str) -> list[Normalize]:
 def _far_below(one: Candidate) -> Iterator[Move]:
     """A window instead of spared bits, or vice versa: both turn numbers far below the last kept bit into
     zero, so either explains most of the other's effect and blocks it."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+    for step in one.steps_of(Align):
         label = f"align of {' and '.join(step.of)}: "
         for name, _ in step.spared:
             for bits in _WIDTHS_TRIED:
@@ -342,7 +323,7 @@ def _by_leading_bits(step: Align, normal: Normalize) -> Iterator[tuple[MaximumOf
 def _aligned_first(one: Candidate) -> Iterator[Move]:
     """An alignment, with width and rounding, before a sum of products that has none: if the unit keeps sticky
     bits, an alignment that drops them explains no more than none."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         aligned = {step.of for step in steps if isinstance(step, Align)}
         for step in steps:
             if isinstance(step, Sum) and "products" in step.of and step.of not in aligned:
@@ -354,7 +335,7 @@ def _aligned_first(one: Candidate) -> Iterator[Move]:
 def _carried(one: Candidate) -> Iterator[Move]:
     """Whether products are normalized, together with the width of their alignment or of the register of their
     sum: both are counted from the exponent of the product."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         first = next((s for s in steps if isinstance(s, Multiply)), None)
         if first is None:
             continue
@@ -380,7 +361,7 @@ def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
 
 def _regrouped(one: Candidate) -> Iterator[Move]:
     """Other groups in all steps with the same ones: terms aligned by groups are summed by them."""
-    steps = dict.fromkeys(s for operation in one.operations for s in operation.steps)
+    steps = one.steps
     by_group: dict[tuple[str, int], list[Align | Sum | Additions | Fma]] = {}
     for step in steps:
         if isinstance(step, Align | Sum | Additions | Fma) and step.group is not None:
@@ -403,12 +384,12 @@ def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
             changed = replace(step, group=group, fraction_bits=table, rounding=mode)
             if group != step.group:
                 said = f"{'none' if group is None else f'{group[0]} {group[1]}'}, {bits}, {mode}"
-                yield Move(f"align of {' and '.join(step.of)}: group", said, _replacing(step, changed), 1)
+                yield Move(_key(step, "group"), said, _replacing(step, changed), 1)
 
 
 def _evened(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
     """Alignments in which one register has a width of its own, with one width for all; and that register."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+    for step in one.steps_of(Align):
         widths = sorted({bits for _, bits in step.fraction_bits})
         for bits in widths if len(widths) > 1 else ():
             yield step, bits, replace(step, fraction_bits=tuple((name, bits) for name in step.of))
@@ -422,7 +403,7 @@ def _evened_and_small(one: Candidate) -> Iterator[Move]:
         for name in ("spared", "window"):
             for small in dict.fromkeys(_windows(one, step, getattr(step, name), name)):
                 if small:
-                    label = f"align of {' and '.join(step.of)}: fraction_bits"
+                    label = _key(step, "fraction_bits")
                     said = f"{bits}, {name} {_shown(small)}"
                     given: dict[str, Any] = {name: small}
                     yield Move(label, said, _replacing(step, replace(even, **given)), 1)
@@ -431,18 +412,18 @@ def _evened_and_small(one: Candidate) -> Iterator[Move]:
 def _small_and_rounded(one: Candidate) -> Iterator[Move]:
     """Spared numbers together with the rounding: a number far below the last bit becomes zero if it is cut
     towards zero or spared, but not if it is rounded down or up."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+    for step in one.steps_of(Align):
         for mode in SIDES if step.rounding in SIDES else ():
             for small in _windows(one, step, step.spared, "spared") if mode != step.rounding else ():
                 changed = replace(step, spared=small, rounding=mode)
-                label = f"align of {' and '.join(step.of)}: rounding"
+                label = _key(step, "rounding")
                 yield Move(label, f"{mode}, spared {_shown(small)}", _replacing(step, changed), 1)
 
 
 def _zeros_of_products(one: Candidate) -> Iterator[Move]:
     """Zeros that take part in the largest exponent, together with the format of products: that decides the
     exponent of a zero, and nothing else if products are exact in it."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         first = next((s for s in steps if isinstance(s, Multiply)), None)
         aligned = [s for s in steps if isinstance(s, Align) and "products" in s.of and not s.maximum]
         if first is None or not aligned:
@@ -453,7 +434,7 @@ def _zeros_of_products(one: Candidate) -> Iterator[Move]:
             for floor in dict.fromkeys((step.floor, None)):
                 counted: Step = replace(step, zeros="maximum", exponent=None, floor=floor)
                 by = tuple({first: rounded, step: counted}.get(s, s) for s in steps)
-                label = f"align of {' and '.join(step.of)}: zeros"
+                label = _key(step, "zeros")
                 yield Move(label, f"maximum, products in {fmt.name}", _swapping(steps, by), 2)
 
 
@@ -466,7 +447,7 @@ def _held(one: Candidate) -> Iterator[Move]:
             point = min(top - 1, 0)
             changed = replace(step, exponent=point, width=top - point, overflow=overflow)
             if changed != step:
-                label = f"sum of {' and '.join(step.of)}: width"
+                label = _key(step, "width")
                 said = f"{top - point} above 2^{point}, {overflow}"
                 yield Move(label, said, _replacing(step, changed), 1)
 
@@ -474,7 +455,7 @@ def _held(one: Candidate) -> Iterator[Move]:
 def _fixed(one: Candidate) -> Iterator[Move]:
     """A sum that shows the exponent of its point, even if it is zero, to the next alignment, together with
     the width of that alignment, which is then counted from the same exponent."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         for total, meet in pairwise(steps):
             if not (isinstance(total, Sum) and isinstance(meet, Align) and total.to in meet.of):
                 continue
@@ -483,7 +464,7 @@ def _fixed(one: Candidate) -> Iterator[Move]:
             for bits in _WIDTHS_TRIED:
                 wide = replace(meet, fraction_bits=tuple((name, own.get(name, bits)) for name in meet.of))
                 both: dict[Step, Step] = {total: point, meet: wide}
-                label = f"sum of {' and '.join(total.of)}: exponent"
+                label = _key(total, "exponent")
                 by = tuple(both.get(step, step) for step in steps)
                 yield Move(label, f"0, met at {bits} bits", _swapping(steps, by), 1)
 
@@ -492,28 +473,30 @@ def _results(one: Candidate) -> Iterator[Move]:
     """The fraction bits of a result together with its rounding: with the wrong rounding fewer bits are as
     wrong as all. With several operations also for the last one alone: earlier results often keep all bits."""
     last = len(one.operations) - 1
-    for step in dict.fromkeys(
-        s for operation in one.operations for s in operation.steps if isinstance(s, Round)
-    ):
+    for step in one.steps_of(Round):
         if not step.format.is_float:
             continue
         if step.result_fraction_bits is not None:
             whole = _replacing(step, replace(step, result_fraction_bits=None))
-            yield _Earlier("earlier results: fraction_bits", "none", whole, 1)
+            yield _whole("earlier results: fraction_bits", "none", _earlier(partial(_with, change=whole)), 1)
         alone = (None, last) if last and step == one.operations[last].final else (None,)
         for only, bits, mode in product(alone, range(step.format.fraction_bits), keys.ROUNDING.words):
             changed = replace(step, result_fraction_bits=bits, rounding=mode)
             if (step.rounding != mode or only is not None) and step.result_fraction_bits != bits:
-                label = f"round of {' and '.join(step.of)}: fraction_bits"
+                label = _key(step, "fraction_bits")
                 label = label if only is None else f"d: {label}"
                 yield Move(label, f"{bits}, {mode}", _replacing(step, changed), 1, only=only)
+
+
+def _with(operation: Operation, change: Callable[[Steps], Steps]) -> Operation:
+    return operation.with_steps(change(operation.steps))
 
 
 def _twice(one: Candidate) -> Iterator[Move]:
     """A result that is first rounded to f32, with any two roundings, instead of the steps between the sum and
     it: other roundings, or a normalized sum, have nearly the same effect."""
     wide = get_format("f32")
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         last, body = steps[-1], steps[:-1]
         if not isinstance(last, Round) or last.format == wide or not holds(wide, last.format):
             continue
@@ -532,7 +515,7 @@ def _not_rounded(one: Candidate) -> Iterator[Move]:
     """Replacements for products and sums that are rounded twice, separately and together: products that
     overflow where a format's would, and a result that sees only the highest cut bit, as a sum that is cut one
     bit below. Only subnormal numbers distinguish them."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         exact = tuple(_overflowing(step) for step in steps)
         both = ((exact, "products"), (_seeing_one_bit(steps), "the sum"), (_seeing_one_bit(exact), "either"))
         said: dict[Steps, str] = {}
@@ -563,7 +546,7 @@ def _seeing_one_bit(steps: Steps) -> Steps:
 def _everywhere(one: Candidate) -> Iterator[Move]:
     """One word of a key in every step that has the key: a unit treats zeros, for example, alike wherever it
     rounds."""
-    steps = list(dict.fromkeys(s for operation in one.operations for s in operation.steps))
+    steps = list(one.steps)
     found: dict[tuple[str, Any], None] = {}
     for step in steps:
         for name, key, _ in declared(step):
@@ -605,7 +588,7 @@ def _cuts(one: Candidate) -> Iterator[Move]:
                 aligned = replace(step, **_meaningless(step, "maximum", to), maximum=to, fraction_bits=bits)
                 by = aligned, replace(total, complement=complement), *rounds
                 said = f"{_shown(to)}, {more:+d} bits, complement {complement}{how}"
-                label = f"align of {' and '.join(step.of)}: maximum"
+                label = _key(step, "maximum")
                 yield Move(label, said, _instead_of((step, total, *rest), by), 1)
 
 
@@ -653,14 +636,14 @@ def resets(one: Candidate) -> Iterator[Move]:
     """Every changed key back at its default, one width for all registers of an alignment, no normalization of
     intermediate numbers, and one sum instead of two: an early helpful change can block later ones."""
     for align_, bits, even in _evened(one):
-        label = f"align of {' and '.join(align_.of)}: fraction_bits"
+        label = _key(align_, "fraction_bits")
         yield Move(label, f"{bits} for all", _replacing(align_, even))
-    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
+    for step in one.steps:
         for name, key, default in declared(step):
             now = getattr(step, name)
             if default is MISSING or now in (default, None) or isinstance(key, FormatName | Target):
                 continue
-            label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
+            label = _key(step, key_name(name, key))
             yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
     for of in dict.fromkeys(s.of for o in one.operations for s in o.steps if isinstance(s, Normalize)):
         yield Move(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
@@ -676,7 +659,7 @@ def settings(operations: Iterable[Operation]) -> dict[str, str]:
     found: dict[str, dict[str, None]] = {}
     for step in dict.fromkeys(s for operation in operations for s in operation.steps):
         for name, key, _ in declared(step):
-            label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
+            label = _key(step, key_name(name, key))
             found.setdefault(label, {})[_shown(getattr(step, name))] = None
     return {label: "; ".join(values) for label, values in found.items()}
 
@@ -695,7 +678,7 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
             changed = replace(step, **_meaningless(step, name, value), **{name: value})
             held = {other: getattr(changed, other) for other in defaults}
             if value != getattr(step, name) and applies(key, held, defaults):
-                label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
+                label = _key(step, key_name(name, key))
                 where = one.formats["d"] if isinstance(key, Word) and value is not None else None
                 yield Move(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
     if isinstance(step, Multiply) and step.format is None and not faults:
@@ -742,6 +725,11 @@ def _replacing(step: Step, by: Step) -> Callable[[Steps], Steps]:
     return change
 
 
+def _key(step: Step, key: str) -> str:
+    """The name of a key of a step, as moves and reports have it: "align of products and c: rounding"."""
+    return f"{step.op} of {' and '.join(step.of)}: {key}"
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, Format):
         return value.name
@@ -757,13 +745,17 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
     """Values to try for one key of a step."""
     now = getattr(step, name)
     match key:
+        # Words and flags: all of them.
         case Choice(words=words):
             return words
         case Flag():
             return (True, False)
+        # Integers: near the present one and at the ends of the formats; where a register is left out every
+        # floor, because each has results of its own.
         case Integer():
             whole = name == "floor" and isinstance(step, Align) and bool(step.left_out) and hints.wide
             return _integers(one, name, now, key, hints) + (list(_FLOORS) if whole else [])
+        # Tables by register: one value for all, or another for one.
         case Widths(for_all=True):
             return _widths(now, hints)
         case Roundings():
@@ -772,13 +764,16 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
             return _windows(one, step, now, name)
         case Rules(vocabulary=vocabulary):
             return [(), *(((register, word),) for register in step.of for word in vocabulary.words)]
+        # The format of d is known; another one only for intermediate results.
         case FormatName():
             fixed = getattr(step, "to", "") == "d"
             return () if fixed else [*_formats(one), *([None] if isinstance(step, Multiply) else [])]
+        # Words of NaNs: those that the box answered, as far as the format holds them.
         case Word():
             return (None, *(word for word in hints.words if word < 1 << _word_bits(one, step)))
         case Grouping():
             return _groups(one)
+        # Orders of registers and tables of causes: one entry more, less or elsewhere.
         case Names(allowed=allowed):
             return [()] + [
                 order for size in range(1, len(allowed) + 1) for order in permutations(allowed, size)
@@ -903,7 +898,9 @@ def _windows(
 def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
     k = one.takes.stored_k
     yield None
-    yield from (group for group in structure.groups(k) if k <= _MOST_GROUPED or k % group[1] == 0)
+    # Of more products only groups of equal size are tried.
+    most = 16
+    yield from (group for group in structure.groups(k) if k <= most or k % group[1] == 0)
 
 
 def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
@@ -912,6 +909,7 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
     if not isinstance(step, SpecialValues):
         return
     words = tuple(dict.fromkeys((step.nan, *hints.words)))
+    # Earlier findings can hide that a register is wrong: each change is also tried without them.
     plain = replace(step, nans=(), opposite_infinities="nan")
     for base in dict.fromkeys((step, plain)):
         more = "" if base == step else ", nothing else"
@@ -921,10 +919,13 @@ def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
                 said = " and ".join(of) + ("" if word == step.nan else f", {_shown(word)}") + more
                 where, rank = (None, 0) if word == step.nan else (one.formats["d"], 1)
                 yield Move("special_values: of", said, _replacing(step, changed), rank, where=where)
-                for rest in words[:_WORDS_LEFT] if set(of) < set(step.of) else ():
+                # With fewer registers the other NaNs are left to later steps: three words for these are tried
+                # with each word that was found.
+                for rest in words[:3] if set(of) < set(step.of) else ():
                     left = _leaving(step, changed, rest)
                     rounded = f"{said}, others rounded, {_shown(rest)}"
                     yield Move("special_values: of", rounded, left, 1, where=one.formats["d"])
+    # Whether a NaN of an operand is handed on shows in its payload.
     if not step.nans:
         for (cause,) in _owned(one, ("a",), ("b",), ("factor",), ("c",)):
             handed_on = _replacing(step, replace(step, nans=((cause, None),)))
@@ -964,7 +965,7 @@ def _leaving(step: SpecialValues, by: SpecialValues, word: int | None) -> Callab
 def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
     """Steps inserted, removed or split."""
     for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
-        for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
+        for step in one.steps_of(kind):
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
     yield from _flushes(one)
     yield from _same_words(one, hints)
@@ -1004,7 +1005,7 @@ def _flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:
     return change
 
 
-def _flushed_alone() -> Iterator[Move]:
+def _flushed_alone(_: Candidate) -> Iterator[Move]:
     """Some operands flushed, or none, instead of all earlier steps on them: a normalized operand is no longer
     flushed, so the two together resemble a flush of the others."""
     subsets = [of for size in range(len(_FACTORS_AND_C) + 1) for of in combinations(_FACTORS_AND_C, size)]
@@ -1058,7 +1059,7 @@ def _numbers_for_nans(one: Candidate, hints: Hints) -> Iterator[Move]:
             steps = [replace(s, **words) if isinstance(s, SpecialValues) else s for s in o.steps]
             found.append(o.with_steps(steps))
         said = f"{' and '.join(causes)} {number:#x}, others {nan:#x}"
-        yield _Whole("nans of products", said, lambda steps: steps, 1, whole=tuple(found))
+        yield _whole("nans of products", said, _as(tuple(found)), 1)
 
 
 def _with_words(step: Step, word: int, kept: bool) -> Step:
@@ -1089,7 +1090,7 @@ def _converted(one: Candidate) -> Iterator[Move]:
 def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
     """A step after another one: special values and normalization after the step that wrote the numbers, an
     alignment before a sum."""
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps):
+    for step in one.steps:
         if isinstance(step, Multiply | Scale | Fma) and step.to != "d" and has_special(one.takes):
             term = step.to or step.of[0]
             for of in _owned(one, (term,), (term, "c")):
@@ -1160,7 +1161,7 @@ def _split(one: Candidate) -> Iterator[Move]:
             meet = replace(meet, floor=step.floor)
             then: Steps = (*dot, meet, replace(total, of=("dot", "c")))
             yield Move("c", f"meets the sum of {name}, at {bits} bits", _exchange(step, total, then), 1)
-    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+    for step in one.steps_of(Align):
         if step.of == ("products",) and step.group is None:
             sums = [s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.of == step.of]
             for group in filter(None, _groups(one)) if sums else ():
@@ -1174,7 +1175,7 @@ def _split(one: Candidate) -> Iterator[Move]:
 def _in_one(one: Candidate) -> Iterator[Move]:
     """Products (or groups) aligned and added with c in one sum, instead of a separate sum and all steps up to
     the sum with c: two sums have more keys, which nearly repeat those of one."""
-    for steps in dict.fromkeys(operation.steps for operation in one.operations):
+    for steps in one.bodies:
         for name in ("products", "groups"):
             for said, aligned, place, end in _met_at_once(steps, name):
                 total, rest = steps[end], (s for s in steps[end + 1 :] if not isinstance(s, Normalize))
@@ -1223,11 +1224,13 @@ def _sum_with_c(one: Candidate, name: str) -> tuple[Align, Sum] | None:
 
 def _own(step: Align, of: tuple[str, ...]) -> Align:
     widths = tuple(item for item in step.fraction_bits if item[0] in of)
-    return replace(step, of=of, fraction_bits=widths, window=(), spared=(), floor=None)
+    modes = keys.one_or_each(tuple(item for item in keys.modes_of(step.rounding, step.of) if item[0] in of))
+    return replace(step, of=of, fraction_bits=widths, rounding=modes, window=(), spared=(), floor=None)
 
 
 def _renamed(step: Align, name: str) -> Align:
-    return replace(step, of=(name,), fraction_bits=((name, step.fraction_bits[0][1]),))
+    (_, mode), *_ = keys.modes_of(step.rounding, step.of)
+    return replace(step, of=(name,), fraction_bits=((name, step.fraction_bits[0][1]),), rounding=mode)
 
 
 def _exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:
@@ -1244,27 +1247,7 @@ def _exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:
 def _outs(one: Candidate) -> Iterator[Move]:
     """Other formats for the results of earlier operations."""
     for fmt in _formats(one) if len(one.operations) > 1 else ():
-        yield _Outs("earlier results: format", fmt.name, lambda steps: steps, out=fmt)
-
-
-class _Earlier(Move):
-    """Changes all operations but the last one."""
-
-    def apply(self, one: Candidate) -> Candidate | None:
-        """As of a move."""
-        head = [o.with_steps(self.change(o.steps)) for o in one.operations[:-1]]
-        changed = (*head, one.operations[-1])
-        return None if changed == one.operations else one.with_operations(changed)
-
-
-class _Outs(Move):
-    """Changes the format of the results of all operations but the last one."""
-
-    def apply(self, one: Candidate) -> Candidate | None:
-        """As of a move."""
-        assert self.out is not None
-        changed = (*(with_results(o, self.out) for o in one.operations[:-1]), one.operations[-1])
-        return None if changed == one.operations else one.with_operations(changed)
+        yield _whole("earlier results: format", fmt.name, _earlier(partial(with_results, fmt=fmt)))
 
 
 def _operands(one: Candidate) -> Iterator[Move]:
@@ -1273,27 +1256,38 @@ def _operands(one: Candidate) -> Iterator[Move]:
     if a.is_float and b.is_float:
         for fmt in (None, *map(get_format, ("f16", "bf16", "f32"))):
             if fmt is None or (fmt not in (a, b) and holds(fmt, a) and holds(fmt, b)):
-                yield _Operands("a and b: format", _shown(fmt), lambda steps: steps, out=fmt)
-
-
-class _Operands(Move):
-    """Changes the format of a and b in all operations that multiply."""
-
-    def apply(self, one: Candidate) -> Candidate | None:
-        """As of a move."""
-        changed = tuple(replace(o, operand_format=self.out) if o.k_index else o for o in one.operations)
-        return None if changed == one.operations else one.with_operations(changed)
+                yield _whole("a and b: format", _shown(fmt), _converting(fmt))
 
 
 @dataclass(frozen=True)
-class _Whole(Move):
-    """Other operations altogether."""
+class _Operations(Move):
+    """A change of the operations as a whole: what `made` makes of those of a candidate."""
 
-    whole: tuple[Operation, ...] = ()
+    made: Callable[[Operations], Operations] = lambda operations: operations
 
     def apply(self, one: Candidate) -> Candidate | None:
         """As of a move."""
-        return None if self.whole == one.operations else one.with_operations(self.whole)
+        changed = self.made(one.operations)
+        return None if changed == one.operations else one.with_operations(changed)
+
+
+def _whole(key: str, value: str, made: Callable[[Operations], Operations], rank: int = 0) -> Move:
+    return _Operations(key, value, lambda steps: steps, rank, made=made)
+
+
+def _as(operations: Operations) -> Callable[[Operations], Operations]:
+    """Other operations altogether."""
+    return lambda _: operations
+
+
+def _earlier(change: Callable[[Operation], Operation]) -> Callable[[Operations], Operations]:
+    """All operations changed but the last one."""
+    return lambda operations: (*map(change, operations[:-1]), operations[-1])
+
+
+def _converting(fmt: Format | None) -> Callable[[Operations], Operations]:
+    """Another format of a and b in all operations that multiply."""
+    return lambda operations: tuple(replace(o, operand_format=fmt) if o.k_index else o for o in operations)
 
 
 def nan_words(one: Format, codes: Iterable[int], most: int = 6) -> tuple[int, ...]:

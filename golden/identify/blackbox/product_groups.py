@@ -18,20 +18,13 @@ import numpy.typing as npt
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.sum_order import KIND, finite_marks
 from golden.identify.probe.probes import Unreachable, exact_code, factors
+from golden.identify.sample import picked
 from golden.kernels.sum_tree import C, Node
 from golden.number.formats import Kind
 from golden.program.signature import Bits, Operands, Signature
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
-_MOST_PRODUCTS, _MANY = 64, 32
-"""More products than 64 are not tried; more than 32 only with two places of M, because the pairs are many."""
-_DEEPEST = 72
-"""Binades below M in which y is searched."""
-_MOST_KEPT = 64
-"""Questions about pairs that are recorded for fits, at most."""
-_PART = 12
-"""At most one query in 12 of the budget is used here."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +90,10 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> tuple[tuple[
         shown = probe.left(rows, at) if len(rows) else None
         groups = () if shown is None else _groups(box.takes.k, rows[shown[0], 1:].tolist())
         if groups and shown is not None:
-            kept = slice(None, None, max(len(rows) // _MOST_KEPT, 1))
-            bank.add(KIND, {name: codes[kept] for name, codes in shown[1].items()}, shown[2][kept])
+            # Fits need some of the questions about pairs.
+            most = 64
+            kept = slice(None, None, max(len(rows) // most, 1))
+            bank.add(KIND, picked(shown[1], kept), shown[2][kept])
             return groups
     return ()
 
@@ -112,16 +107,24 @@ def _is_flat(tree: Node, k: int) -> bool:
 def _probes(box: Box) -> Iterator[_Probe]:
     """M and the y below it, of both signs; nothing if the formats have none, or c does not cancel M."""
     takes = box.takes
-    if not all(takes.formats[name].is_float for name in "abcd") or not 4 <= takes.k <= _MOST_PRODUCTS:
+    # The pairs of more products are too many.
+    most = 64
+    if not all(takes.formats[name].is_float for name in "abcd") or not 4 <= takes.k <= most:
         return
     k = takes.k
-    large = dict.fromkeys((0, k - 1) if k > _MANY else (0, 1, k // 2, k - 1))
-    marks = finite_marks(box) if _questions_in_all(k, len(large)) * _PART < box.asks - box.queries else None
+    # Beyond this only two places of M are tried, because the pairs are many.
+    many = 32
+    large = dict.fromkeys((0, k - 1) if k > many else (0, 1, k // 2, k - 1))
+    # One query in 12 of the budget is used here, at most.
+    part = 12
+    marks = finite_marks(box) if _questions_in_all(k, len(large)) * part < box.asks - box.queries else None
     if marks is None:
         return
     for sign in (1, -1):
         codes = list[tuple[int, int]]()
-        for exponent in range(marks.top - 1, max(marks.small, marks.top - _DEEPEST) - 1, -1):
+        # Binades below M in which y is searched.
+        deepest = 72
+        for exponent in range(marks.top - 1, max(marks.small, marks.top - deepest) - 1, -1):
             try:
                 value = sign * Fraction(2) ** exponent
                 codes.append(factors(value, takes.formats["a"], takes.formats["b"]))

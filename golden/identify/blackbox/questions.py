@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
+from golden.identify.sample import joined
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
@@ -48,7 +49,7 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
     k = takes.stored_k
     for name, products, with_c in (*_SHAPES, *(_PAIRS if k > 1 else ())):
         parts = [stimuli.generate(takes, kind, each, rng) for kind in _DRAWN]
-        whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
+        whole = joined(parts)
         ranks = np.argsort(rng.random((len(whole["a"]), k)), axis=1)
         for operand in "ab":
             kept = np.where(ranks < products, whole[operand], takes.at_rest(operand))
@@ -71,7 +72,7 @@ def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | 
     if not (c.is_float and c.signed and takes.formats["d"].is_float):
         return None
     parts = [stimuli.generate(takes, kind, each, rng) for kind in _SIGNS_DRAWN]
-    whole = {operand: np.concatenate([part[operand] for part in parts]) for operand in parts[0]}
+    whole = joined(parts)
     zero = np.full_like(whole["c"], takes.at_rest("c"))
     both = np.concatenate([zero, stimuli.negate(c, zero)]).astype(zero.dtype)
     return {name: np.concatenate([codes, codes]) for name, codes in whole.items()} | {"c": both}
@@ -154,12 +155,7 @@ def _zeros(takes: Signature, name: str, shape: tuple[int, ...], rng: np.random.G
 
 Floats = npt.NDArray[np.float64]
 KIND = "unused codes"
-_MOST_BITS = 16
-"""Bits of a code up to which the used codes are recorded: a table of 2^16 for each element."""
 _FACTORS = ("a", "b")
-_JITTER = 0.05
-"""The deviation of two factors from mirrored magnitudes, as a part of all codes: then all products have about
-one magnitude, and none hides another."""
 
 
 class Coverage:
@@ -167,8 +163,10 @@ class Coverage:
 
     def __init__(self, takes: Signature) -> None:
         shapes = takes.operand_shapes(matrices=False)
+        # A table of 2^16 codes for each element is small enough to record what was used.
+        most = 16
         read = (name for name in ("a", "b", "c") if name in shapes and name not in takes.unread)
-        few: list[str] = [name for name in read if takes.formats[name].bits <= _MOST_BITS]
+        few: list[str] = [name for name in read if takes.formats[name].bits <= most]
         self.takes = takes
         self.seen = {
             name: np.zeros((math.prod(shapes[name]), 1 << takes.formats[name].bits), np.bool_) for name in few
@@ -209,7 +207,9 @@ class Coverage:
             for name in rng.permutation([name for name in _FACTORS if name in self.seen]).tolist():
                 codes = self._some(name, element, count, wanted, rng)
                 operands[name][:, element] = codes
-                jitter = _JITTER * (2 * rng.random(count) - 1)
+                # Factors nearly mirror each other: all products have about one magnitude, none hides another.
+                most = 0.05
+                jitter = most * (2 * rng.random(count) - 1)
                 wanted = np.clip(1 - _magnitude(self.takes.formats[name], codes) + jitter, 0, 1)
         return operands
 
@@ -260,8 +260,6 @@ def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
 
 _PAIR, _ALONE = slice(0, 2), 2
 """Columns of two products that cancel, and of one that c cancels."""
-_FAR_BELOW = 24
-"""Binades below the least normal number at which the other products lie, at most."""
 
 
 def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Operands | None:
@@ -276,6 +274,7 @@ def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Oper
     if draw.k < 2 or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c, draw.d)):
         return None
     rows, minus = (count, 1), draw.coins((count, 1))
+    # In most rows a pair cancels, or a product and c, or both.
     paired = draw.chance(0.7, rows) | (draw.k == 2)
     alone = (draw.chance(0.7, rows) | ~paired) & (draw.k > 2)
     a, b = _terms(draw, paired, alone)
@@ -285,10 +284,12 @@ def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Oper
         for fmt, codes, here in ((draw.a, a, a != 0), (draw.b, b, a == 0))
     )
     zeros = np.zeros(count, draw.c.dtype)
+    # c is a zero of the row's sign, or cancels the rest but for a last place.
     c = np.where(turned[:, 0], stimuli.negate(draw.c, zeros), zeros)
     if draw.k > _ALONE:
         against = negative_sum(draw, a[:, _ALONE:], b[:, _ALONE:], first_only=True)
         c = np.where(alone[:, 0], _less(draw.c, against), c)
+    # The second product is the first one's negative, one place smaller.
     a[:, 1] = np.where(paired[:, 0], stimuli.negate(draw.a, a[:, 0]), a[:, 1])
     b[:, 1] = np.where(paired[:, 0], _less(draw.b, b[:, 0]), b[:, 1])
     a, b = draw.in_order(_order(draw), a, b)
@@ -301,7 +302,9 @@ def _terms(draw: Draw, paired: Bits, alone: Bits) -> tuple[Bits, Bits]:
     least = draw.choice([lowest_exponent(fmt) for fmt in rounded_to(draw)], rows)
     cancels = (paired & (place < _ALONE)) | (alone & (place == _ALONE))
     near = least + draw.pick(-1, draw.b.fraction_bits, draw.shape)
-    target = np.where(cancels, near, least - draw.pick(3, _FAR_BELOW, draw.shape))
+    # Binades below the least normal number at which the other products lie.
+    deepest = 24
+    target = np.where(cancels, near, least - draw.pick(3, deepest, draw.shape))
     a, b = draw.products(target, normal=False)
     a, b = (codes & codes.dtype.type((1 << fmt.sign_shift) - 1) for codes, fmt in ((a, draw.a), (b, draw.b)))
     gone = ~cancels & draw.chance(draw.choice([0.0, 0.5, 1.0], rows), draw.shape)

@@ -27,6 +27,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.neighbourhood import Hints, Move, moves, nan_words
+from golden.identify.blackbox.policy import RECORDINGS
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import taken
@@ -34,6 +35,7 @@ from golden.identify.blackbox.templates import skeletons
 from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
 from golden.identify.comparing import compare
 from golden.identify.minimising import costs
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, signature_of
@@ -147,19 +149,6 @@ def _check(path: Path, arrays: Mapping[str, Bits], shapes: Mapping[str, tuple[in
 
 Progress = Callable[[str, int, int], None]
 USED, HELD = "used by the search", "held back from it"
-_MOST_USED, _SHARE_USED = 6_000, 0.6
-"""Dot products that the search sees first, at most and as a part of all."""
-_TAKEN = 400
-"""Counterexamples of the held-back part that join the search at a time."""
-_STARTS, _ORDERS, _ROUNDS = 4, 6, 8
-"""Ranked starts and orders that are fitted, and rounds with counterexamples from the held-back part. Chosen,
-not measured."""
-_WEIGHED_SECONDS, _RIVAL_SECONDS = 10.0, 20.0
-"""Seconds for the evidence, and seconds for the rivals. Chosen, not measured."""
-_COMPARED = 20_000
-"""Dot products on which a rival is compared with the candidate."""
-_MOST_VALUES, _OF_ONE_KEY = 24, 1
-"""Values of single keys for which distinguishing operands are searched, in all and for one key."""
 
 
 def dissect_recording(
@@ -188,7 +177,7 @@ class _Passive:
         self.used = np.zeros(len(recording), np.bool_)
         different = int(self.same.max()) + 1
         order = np.random.default_rng(seed).permutation(different)
-        self._use(order[: min(math.ceil(_SHARE_USED * different), _MOST_USED)])
+        self._use(order[: min(math.ceil(RECORDINGS.used_share * different), RECORDINGS.used)])
 
     # The search ---------------------------------------------------------------------------------------------
 
@@ -200,13 +189,13 @@ class _Passive:
         fit = self._fitted(known)
         # 2. The held-back part refutes the fit, or checks it; only refuting dot products join the search, so
         # the rest stays independent.
-        for _ in range(_ROUNDS):
+        for _ in range(RECORDINGS.rounds):
             if fit is None or time.monotonic() > self.deadline:
                 break
             wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
             if not len(wrong):
                 break
-            self._use(self.same[wrong[:_TAKEN]])
+            self._use(self.same[wrong[: RECORDINGS.taken]])
             fit = self._fitted([fit.candidate, *known[:1]])
         return self._found(fit, known)
 
@@ -245,14 +234,14 @@ class _Passive:
     def _fitted(self, starts: list[Candidate]) -> fitting.Fit | None:
         """The candidate that explains the search's part, or the nearest one."""
         bank = self.bank
-        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[:_STARTS]]
+        tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[: RECORDINGS.starts]]
         best = self._best(bank, tried, fitting.Effort.SINGLE)
         # No catalogued program, even with changed keys: all orders of known datapaths.
         if best is None or best.wrong:
             self._report_progress("fitting orders of the sum")
             ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
-            best = self._best(bank, [*more, *ranked[:_ORDERS]], fitting.Effort.SINGLE)
+            best = self._best(bank, [*more, *ranked[: RECORDINGS.orders]], fitting.Effort.SINGLE)
         if best is not None and best.wrong:
             best = self._best(bank, [best], fitting.Effort.PAIRS)
         return best
@@ -277,15 +266,18 @@ class _Passive:
         fit = without_invented_words(fit, self.whole)
         candidate = fit.candidate
         wrong = self.whole.wrong(candidate.program)
+        # Counts by part: only the held-back part was not used to find the candidate.
         parts = {USED: self.used, HELD: ~self.used}
         differing = {kind: (int(wrong[mask].sum()), int(mask.sum())) for kind, mask in parts.items()}
         unit = as_taken(candidate.instruction, self.recording.takes)
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
+        # Evidence from the whole recording; nothing can be asked in addition.
         neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
-        limit = time.monotonic() + _WEIGHED_SECONDS
+        limit = time.monotonic() + RECORDINGS.weighing
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
+        # The candidate's name, or the nearest instruction of the catalogue.
         named = any(one.key == candidate.key for one in known)
         near = nearest(unit, alternatives) if explained and not named else None
         title = f"dissected: {name}"
@@ -350,17 +342,19 @@ class _Passive:
         self, candidate: Candidate, known: list[Candidate], evidence: Evidence, neighbours: list[Move]
     ) -> Iterator[Rival]:
         """Programs of the catalog, then changes of one key, that answer the whole recording alike."""
-        end = time.monotonic() + _RIVAL_SECONDS
+        end = time.monotonic() + RECORDINGS.rivals
         for one in known:
             if one.key != candidate.key and not self.whole.wrong(one.program).any():
-                yield self._compared(candidate, one, one.order, _COMPARED)
-        some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
+                yield self._compared(candidate, one, one.order, RECORDINGS.compared)
+        some = {one.key: one.undecided[: RECORDINGS.of_one_key] for one in evidence.properties}
         left = [move for move in neighbours if move.value in some.get(move.key, ())]
-        for move in left[:_MOST_VALUES]:
+        for move in left[: RECORDINGS.values]:
             new = move.apply(candidate)
             if new is None or time.monotonic() > end:
                 continue
-            rival = self._compared(candidate, new, f"the candidate with {move.text}", _COMPARED // 10)
+            rival = self._compared(
+                candidate, new, f"the candidate with {move.text}", RECORDINGS.compared // 10
+            )
             if rival.operands is not None:
                 yield rival
 
@@ -375,7 +369,7 @@ class _Passive:
         """The simplest recorded dot product that the candidate gets wrong."""
         part = self.whole.part(np.flatnonzero(wrong))
         place = int(np.argmin(costs(self.takes, part.operands)))
-        operands = {name: codes[place] for name, codes in part.operands.items()}
+        operands = picked(part.operands, place)
         return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
 
 
@@ -387,7 +381,7 @@ def _with_two_results(recording: Recording) -> Changed | None:
     other = np.flatnonzero(recording.answers != recording.answers[first[same]])
     if not len(other):
         return None
-    operands = {name: codes[other[0]] for name, codes in recording.operands.items()}
+    operands = picked(recording.operands, other[0])
     answers = int(recording.answers[first[same[other[0]]]]), int(recording.answers[other[0]])
     differ, repeated = len(np.unique(same[other])), int((np.bincount(same) > 1).sum())
     said = f"of {repeated:,} that were recorded more than once {differ:,}"

@@ -15,20 +15,18 @@ from golden import stimuli
 from golden.explain.numbers import hex_text
 from golden.identify.blackbox.box import Box, BudgetEnded
 from golden.identify.blackbox.report import operands_text
-from golden.identify.sample import evenly
+from golden.identify.sample import evenly, joined, picked
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands, Signature
 
 Tile = Callable[..., Bits]
-_OF_EACH_KIND, _OF_ASKS = 16, 600
-"""Questions of each kind; at most one in 600 of the budget for each kind."""
 _ALONE, _FEW = 2, 10
 """Questions that are sent alone, and questions in the first batches, whose times set the plan for the
 rest."""
 _COPIES, _COPIED = 64, ("wide", "cancelling", "half_ulp", "special_values")
 """Places of a batch that hold copies of one question of each of these kinds."""
-_SHARE_OF_COPIES, _SHARE = 20, 4
-"""At most one question in 20 of the budget is such a copy; at most one in 4 is used here at all."""
+_SHARE_OF_COPIES = 20
+"""At most one question in 20 of the budget is such a copy."""
 _TILES = 4
 """Tiles of each of these kinds, each filled with one question."""
 
@@ -88,21 +86,24 @@ def check_repeatability(box: Box, rng: Callable[..., np.random.Generator]) -> Re
     Raises:
         BudgetEnded, OperandError: as `Box.ask`.
     """
-    whole = _questions(box.takes, max(1, min(_OF_EACH_KIND, box.asks // _OF_ASKS)), rng)
+    # 16 questions of each kind, and at most one in 600 of the budget for each kind.
+    whole = _questions(box.takes, max(1, min(16, box.asks // 600)), rng)
     parts = [np.arange(turn, turn + 1) for turn in range(_ALONE)] + [np.arange(_ALONE, _FEW)]
-    few = [box.ask(_at(whole, part)) for part in parts]
-    whole = _at(whole, _spaced(len(whole["a"]), box.can_answer() // _SHARE // 2))
+    few = [box.ask(picked(whole, part)) for part in parts]
+    # One query in 4 of the budget is used here, at most.
+    share = 4
+    whole = picked(whole, _spaced(len(whole["a"]), box.can_answer() // share // 2))
     sent, first = box.ask(whole)
     count = len(first)
     turned = np.arange(count)[::-1]
-    repeats = few + [box.ask(_at(whole, part)) for part in np.split(turned, [count // 3])]
+    repeats = few + [box.ask(picked(whole, part)) for part in np.split(turned, [count // 3])]
     place = np.concatenate([*parts, turned])
     again = np.concatenate([answers for _, answers in repeats])
     same = np.concatenate([part["c"] for part, _ in repeats]) == sent["c"][place]
     other = np.flatnonzero((again != first[place]) & same)
     if len(other):
         found = [
-            Discrepancy(_at(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
+            Discrepancy(picked(whole, place[i]), int(first[place[i]]), int(again[i]), whole, int(place[i]))
             for i in other
         ]
         return Repeated(count, len(np.unique(place[other])), changed=cause_of(box, found))
@@ -117,11 +118,12 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
         few = _questions(box.takes, 1, lambda place: rng(place, 1), kinds)
         batch = {name: np.repeat(codes, copies, axis=0) for name, codes in few.items()}
         sent, answers = box.ask(batch)
+        # All copies of a question in one batch have to be answered alike, wherever they stand.
         block = np.arange(len(answers)) // copies * copies
         other = np.flatnonzero((answers != answers[block]) & (sent["c"] == sent["c"][block]))
         if len(other):
             found = [
-                Discrepancy(_at(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
+                Discrepancy(picked(batch, i), int(answers[block[i]]), int(answers[i]), batch, int(block[i]))
                 for i in other
             ]
             return replace(clean, differ=len(np.unique(block[other])), changed=cause_of(box, found))
@@ -129,6 +131,7 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
     tile = box.tile
     if tile is None or box.can_answer() < len(kinds) * _TILES * _SHARE_OF_COPIES:
         return clean
+    # In a unit of tiles every row and column has to answer alike, too.
     few = _questions(box.takes, _TILES, lambda place: rng(place, 2), kinds)
     moved = at_every_place(box.takes, few, tile)
     changed = next((one for one in moved if one is not None), None)
@@ -158,7 +161,7 @@ def at_every_place(takes: Signature, operands: Operands, tile: Tile) -> list[Cha
         )
         said += f" than at row 0, column 0, as at row {rows[0]}, column {columns[0]}"
         answers = int(codes[0, 0]), int(codes[rows[0], columns[0]])
-        found.append(Changed(TILE, said, _at(operands, turn), *answers))
+        found.append(Changed(TILE, said, picked(operands, turn), *answers))
     return found
 
 
@@ -188,7 +191,7 @@ def changed_answer(
         return None
     sent, now = box.ask(questions)
     other = np.flatnonzero((now != answers) & (sent["c"] == questions["c"]))
-    found = [Discrepancy(_at(questions, i), int(answers[i]), int(now[i])) for i in other]
+    found = [Discrepancy(picked(questions, i), int(answers[i]), int(now[i])) for i in other]
     return cause_of(box, found, early) if found else None
 
 
@@ -198,7 +201,7 @@ def _questions(
     """Questions of kinds by their places, of all of them by default."""
     chosen = range(len(stimuli.KINDS)) if places is None else places
     parts = [stimuli.generate(takes, stimuli.KINDS[place], each, rng(place)) for place in chosen]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return joined(parts)
 
 
 def _spaced(count: int, most: int) -> npt.NDArray[np.int64]:
@@ -207,19 +210,12 @@ def _spaced(count: int, most: int) -> npt.NDArray[np.int64]:
     return np.union1d(np.arange(min(_FEW, count)), np.arange(0, count, step))
 
 
-def _at(operands: Operands, index: Any) -> Operands:
-    """Some of the questions, or one."""
-    return {name: codes[index] for name, codes in operands.items()}
-
-
-_IN_A_ROW, _LONGEST_PERIOD = 64, 32
-"""Times that a question is sent alone; the longest period that repeats often enough in these to be one."""
-_BEFORE, _TURNS = 8, 2
-"""Other questions that precede it, and how often each does."""
+_IN_A_ROW = 64
+"""Times that a question is sent alone."""
+_TURNS = 2
+"""How often each of some other questions precedes it."""
 _ALIKE = 512
 """The largest batch made of one question."""
-_SHARE_OF_DRIFT = 20
-"""A box has drifted if at least one in 20 early questions has another answer; fewer can be chance."""
 CHANCE = "the box is not deterministic"
 STATE = "an answer of the box depends on earlier queries"
 COUNT = "an answer of the box depends on the number of earlier queries"
@@ -312,7 +308,9 @@ class _Experiments:
 
     def _periodic(self, alone: list[int]) -> Cause | None:
         """Answers that repeat after a few queries, whatever these are."""
-        for period in range(2, _LONGEST_PERIOD + 1):
+        # A longer period does not repeat often enough in these to be one.
+        longest = 32
+        for period in range(2, longest + 1):
             if alone[period:] == alone[:-period]:
                 other = next(code for code in alone if code != alone[0])
                 said = f"sent {_IN_A_ROW} times alone, its answers repeat after {period}"
@@ -325,12 +323,14 @@ class _Experiments:
         if self.one.batch is None:
             return None
         count = len(self.one.batch["a"])
-        others = evenly(np.arange(count), _BEFORE).tolist()
+        # Other questions that precede it, from the whole batch.
+        before = 8
+        others = evenly(np.arange(count), before).tolist()
         seen: dict[int, set[int]] = {}
         for _ in range(_TURNS):
             self._alone()  # the second turn stands at another place of whatever counts answers
             for other in others:
-                self._ask({name: codes[[other]] for name, codes in self.one.batch.items()})
+                self._ask(picked(self.one.batch, [other]))
                 seen.setdefault(other, set()).add(self._alone())
         answers = list(dict.fromkeys(min(codes) for codes in seen.values()))
         if any(len(codes) > 1 for codes in seen.values()) or len(answers) < 2:
@@ -380,7 +380,9 @@ class _Experiments:
             operands, answers = self.early
             sent, now = self.box.ask(operands)
             other = int(((now != answers) & (sent["c"] == operands["c"])).sum())
-            if other * _SHARE_OF_DRIFT > len(answers):
+            # Fewer than one changed answer in 20 can be chance.
+            share = 20
+            if other * share > len(answers):
                 said = f"of {len(answers)} questions of then {other} have another answer now"
                 return DRIFT, said, (self.answers[0], alone)
         said = f"sent {_IN_A_ROW} times alone, it always had the same answer"

@@ -277,10 +277,6 @@ STEPS = "## What it computes"
 """The heading above which a picture can stand."""
 _MOST_PLACES = 6
 """Elements of one operand that a line shows."""
-_MOST_VALUES = 6
-"""Values of one key that a line shows in full."""
-_MOST_NODES = 16
-"""Rows of the table of nodes; the JSON has all."""
 
 
 def markdown(found: Found) -> str:
@@ -327,7 +323,9 @@ def _order(found: Found) -> Iterator[str]:
         yield from (f"**The candidate does not add in this order:** {said}.", "")
     if not found.meetings or found.instruction is None:
         return
-    formats, shown = found.instruction.formats, found.meetings[:_MOST_NODES]
+    # Rows of the table; the JSON has all nodes.
+    most = 16
+    formats, shown = found.instruction.formats, found.meetings[:most]
     yield (
         "A mask has M in one term, -M in another and y in all others. Each y that the sum adds between them "
         "is lost, so the number of y left shows how many terms had been added when M and -M met."
@@ -431,6 +429,7 @@ def _shown(found: Found) -> Iterator[str]:
     if not found.properties or found.instruction is None:
         return
     formats = found.instruction.formats
+    # Keys that the unit has, then steps that could be inserted.
     own = [one for one in found.properties if one.value]
     yield from ("## What shows it", "")
     yield (
@@ -490,7 +489,9 @@ def _why(one: Forced, formats: Mapping[str, Format]) -> str:
 
 def shortened(values: Sequence[str]) -> Sequence[str]:
     """Values of a key; of many the first and the last."""
-    return values if len(values) <= _MOST_VALUES else (*values[:3], "...", values[-1])
+    # A line shows this many values in full.
+    most = 6
+    return values if len(values) <= most else (*values[:3], "...", values[-1])
 
 
 def _question(one: Property, formats: Mapping[str, Format]) -> str:

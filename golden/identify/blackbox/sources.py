@@ -64,6 +64,7 @@ def open_box(
         return FunctionUnit.like(
             takes, named_function(rest) if kind == "python" else _program(rest, takes), text
         )
+    # All other boxes know what they take.
     if formats is not None or k is not None or modes is not None or state:
         said = "formats, K, modes and state of its own, expected no options for them"
         raise OperandError(f"{text} has {said}")
@@ -122,6 +123,7 @@ def taken(
         raise OperandError(f"pattern is '{pattern}', expected one of {', '.join(PATTERNS)}")
     if pattern is not None and k % PATTERNS[pattern].chunk:
         raise OperandError(f"K is {k}, expected a multiple of {PATTERNS[pattern].chunk} with {pattern}")
+    # Scales come in pairs, with a block that divides K.
     scales = [name for name in OPERANDS[4:] if name in formats]
     if (scale_block is not None) != (len(scales) == 2) or len(scales) == 1:
         raise OperandError("scales need scale_a and scale_b among the formats, and a scale block")

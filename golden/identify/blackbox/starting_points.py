@@ -20,10 +20,8 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.early_overflow import ONE
 from golden.identify.blackbox.fitting import Fit
-from golden.identify.blackbox.lost_products import losing
+from golden.identify.blackbox.one_term import as_rounded, losing, with_signs
 from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
-from golden.identify.blackbox.result_rounding import as_rounded
-from golden.identify.blackbox.signs import with_signs
 from golden.identify.blackbox.step_registers import relabelled, with_registers
 from golden.identify.blackbox.templates import inner_formats, uncommon
 from golden.identify.sample import evenly
@@ -47,14 +45,6 @@ from golden.program.steps import (
 )
 
 KINDS = frozenset((C_ALONE, ONE_PRODUCT, "one product and c"))
-_COMPARED = 40
-"""Skeletons that are compared to decide whether scales have an effect."""
-_SHAPES, _KEPT = 6, 3
-"""Shapes that are fitted, and how many of them provide the ends of the others."""
-_SECONDS = 1.0
-"""Time to fit one shape."""
-_FEW = 160
-"""Questions with all terms on which the starts are compared."""
 _OPERANDS = frozenset("abc")
 _OWN = ("of", "to", "group", "format")
 """Keys that give the place of a step, not its arithmetic."""
@@ -64,7 +54,9 @@ def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline:
     """Skeletons with the ends that one product and c show, ranked by their wrong answers to ordinary
     questions."""
     shuffled = np.random.default_rng(1).permutation(len(ordinary))
-    few = ordinary.part(shuffled[:_FEW])
+    # The starts are compared on this many questions with all terms.
+    count = 160
+    few = ordinary.part(shuffled[:count])
     found: dict[object, Fit] = {}
     for source in _fitted(bank.of_kinds(KINDS), skeletons, deadline):
         for one in skeletons:
@@ -147,7 +139,9 @@ def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     few = bank.of_kinds(ONE)
     without = {one: _unscaled(one) for one in skeletons}
     both = [(one, new) for one, new in without.items() if new is not None]
-    some = [both[place] for place in evenly(np.arange(len(both)), _COMPARED)]
+    # A few skeletons decide whether scales have an effect.
+    compared = 40
+    some = [both[place] for place in evenly(np.arange(len(both)), compared)]
     least = [
         min((fitting.wrong_of(few, one) for one in column), default=0) for column in zip(*some, strict=True)
     ]
@@ -198,10 +192,16 @@ def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[
     for fit in scored:
         seen.setdefault(tuple(step.op for step in _steps(fit)), fit)
     found = []
-    for start in [*seen.values()][:_SHAPES]:
-        until = min(deadline, time.monotonic() + _SECONDS)
+    # Shapes of programs that are fitted.
+    shapes = 6
+    for start in [*seen.values()][:shapes]:
+        # Seconds to fit one shape.
+        seconds = 1.0
+        until = min(deadline, time.monotonic() + seconds)
         found.append(fitting.fit(few, start, until))
-    return sorted(found, key=lambda fit: fit.wrong)[:_KEPT]
+    # The best of them provide the ends of all skeletons.
+    kept = 3
+    return sorted(found, key=lambda fit: fit.wrong)[:kept]
 
 
 def _steps(fit: Fit) -> tuple[Step, ...]:

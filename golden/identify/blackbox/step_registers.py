@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from golden.number.frozen import replace
+from golden.program.keys import one_or_each
 from golden.program.steps import Align, Fma, Multiply, Step
 
 Steps = tuple[Step, ...]
@@ -22,6 +23,9 @@ def with_registers(step: Step, of: tuple[str, ...]) -> Step:
             rest = next(iter(table.values()))
             fill = name in _TABLES
             changed[name] = tuple((one, table.get(one, rest)) for one in of if fill or one in table)
+    if isinstance(step, Align) and isinstance(step.rounding, tuple):  # a rounding for each register
+        modes = dict(step.rounding)
+        changed["rounding"] = one_or_each(tuple((one, modes.get(one, step.rounding[0][1])) for one in of))
     if isinstance(step, Align):
         kept = (replace(one, of=tuple(n for n in one.of if n in of)) for one in step.maximum)
         changed["maximum"] = tuple(one for one in kept if one.of)
@@ -55,4 +59,6 @@ def relabelled(step: Step, old: str, new: str) -> Step:
         changed["maximum"] = tuple(
             replace(one, of=tuple(new if n == old else n for n in one.of)) for one in step.maximum
         )
+        if isinstance(step.rounding, tuple):
+            changed["rounding"] = tuple((new if one == old else one, mode) for one, mode in step.rounding)
     return replace(step, **changed) if changed else step

@@ -114,6 +114,7 @@ def _new_steps(
         fmt = operation.seed_format if register == "c" else one.formats[register]
         if fmt.is_float and fmt.has_subnormals:
             yield "hidden bit", (HiddenBit(of=of),), register
+    # Nothing else can be done to scales and earlier results before they are read.
     if register in ("scales", "addends"):
         return
     for sign in FLUSH.words[1:]:
@@ -122,6 +123,7 @@ def _new_steps(
         return
     if one.takes.scale_block and register in _SCALED:
         yield "scale", (Scale(of=of),), register
+    # Normalized or aligned: fits find the widths between.
     for mode in _MODES:
         for bits in _BITS:
             widths = ((register, bits),)
@@ -132,6 +134,7 @@ def _new_steps(
         yield f"align ({bits})", (aligned,), register
     if register == "a":
         return
+    # Intermediate results only: rounded, or summed before they are read.
     yield from _roundings(one, register)
     if register == "products" and len(operation.k_index) > 1:
         yield from _sums(one, register, len(operation.k_index))
@@ -180,7 +183,7 @@ def inner_formats(one: Candidate) -> list[Format]:
 
 def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
     """Steps with a register of their own, removed: readers of it read the operands of the step instead."""
-    for steps in dict.fromkeys(o.steps for o in one.operations):
+    for steps in one.bodies:
         for place, step in enumerate(steps[:-1]):
             if step.to and not isinstance(step, Multiply | _Fma) and len(step.of) == 1:
                 rest = renamed(steps[place + 1 :], step.to, step.of[0])
@@ -189,7 +192,7 @@ def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
 
 def exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
     """Rounded sums for exact ones, and vice versa."""
-    for steps in dict.fromkeys(o.steps for o in one.operations):
+    for steps in one.bodies:
         for place, step in enumerate(steps):
             for what, new in _other_sums(one, step):
                 said = f"{what} of {' and '.join(step.of)}"
@@ -290,7 +293,7 @@ def _all_products(one: Candidate) -> int:
 def in_complement(one: Candidate) -> Iterator[Candidate]:
     """A candidate that adds terms of the other sign than c in one's complement, in every exact sum, or in
     only one."""
-    sums = dict.fromkeys(step for operation in one.operations for step in operation.steps_of(Sum))
+    sums = one.steps_of(Sum)
     found: dict[object, Candidate] = {}
     for those in (tuple(sums), *((step,) for step in sums)):
 

@@ -15,6 +15,7 @@ import numpy as np
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box, dense_view
 from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
+from golden.identify.sample import joined, picked
 from golden.kernels.sum_tree import C, Node, Pair, exact_tree_of, predicted, terms_of, tree_of
 from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
@@ -22,12 +23,6 @@ from golden.unit import Unit
 
 _HIGHEST = 60
 """Exponent of M, if the formats reach that far."""
-_WIDEST = 120
-"""Binades between M and y."""
-_MOST_PAIRS = 9000
-"""If there are more pairs of terms than this, only some of them are tried."""
-_CHECKED_PAIRS, _OF_CHECKED = 1000, 16
-"""Pairs that check a tree; at most one query in 16 of the budget is one of them."""
 _MOST_KEPT = 300
 """Masks that are recorded for fits: they are much alike."""
 KIND = "masks"
@@ -103,8 +98,10 @@ def _marks(
     top = min(
         sum(map(stimuli.highest_exponent, wide)) + min(shift, 0), c.max_exponent, d.max_exponent, highest
     )
+    # Binades between M and y.
+    widest = 120
     low = max(
-        sum(map(lowest, near)) + max(shift, 0), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST
+        sum(map(lowest, near)) + max(shift, 0), lowest(c), d.min_exponent - d.fraction_bits, top - widest
     )
     if top - low < 8:
         return None
@@ -133,6 +130,7 @@ def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]
             assert takes.scale_block is not None
             rest[name][rows, slot // takes.scale_block] = code
 
+    # y everywhere, then M and -M in the pair of each row.
     for place in (C, *range(len(marks.slots))):
         put(slice(None), place, marks.of(place)[2])
     for row, pair in enumerate(pairs):
@@ -151,7 +149,7 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
     if (operands["c"] != wanted).any():
         return None
     kept = slice(None, None, max(len(pairs) // _MOST_KEPT, 1))
-    bank.add(KIND, {name: codes[kept] for name, codes in operands.items()}, answers[kept])
+    bank.add(KIND, picked(operands, kept), answers[kept])
     codes, places_of = np.unique(answers, return_inverse=True)
     sizes = np.zeros(len(codes), np.int64)
     for place, code in enumerate(codes.tolist()):
@@ -179,10 +177,12 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
     if not all(takes.formats[name].is_float for name in "abcd"):
         return None
     best = _best(box, bank, slots)
+    # A unit may have a factor between products and c; then M is another number for c.
     if best is None and (shift := factor_of_products(box)):
         best = _best(box, bank, slots, shift)
     if best is None:
         return None
+    # Of many pairs only some are recorded; then each node needs a mask that shows it.
     if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
         _ask_each_node(box, bank, best[2], best[1])
     return best[1].relabelled(dict(enumerate(slots or ())))
@@ -259,7 +259,7 @@ def _infinite(box: Box, tried: Sequence[_Marks]) -> list[bool]:
     parts = [
         _questions(box.takes, marks, [(place,) for place in (0, len(marks.slots) - 1, C)]) for marks in tried
     ]
-    operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    operands = joined(parts)
     _, answers = box.ask(operands)
     special = [box.takes.formats["d"].decode(code).kind >= Kind.INFINITY for code in answers.tolist()]
     return [any(part) for part in np.split(np.array(special), len(tried))]
@@ -287,7 +287,7 @@ def masks(probe: Probe, pairs: Sequence[tuple[int, int]]) -> list[Shot]:
         shots = [
             probe.run(
                 f"X = 2^{marks.top} in {first}, -X in {second}, 2^{marks.small} elsewhere",
-                {name: codes[row] for name, codes in whole.items()},
+                picked(whole, row),
             )
             for row, (first, second) in enumerate(said)
         ]
@@ -336,18 +336,22 @@ def _tree(box: Box, bank: Bank, marks: _Marks) -> Node | None:
             raise _Unreadable
         return found
 
-    most = min(_MOST_PAIRS, box.can_answer() // 2)  # twice, for two M
+    # Of more than 9000 pairs of terms only some are tried; each is asked twice, for two M.
+    most = min(9000, box.can_answer() // 2)
     try:
+        # Few pairs: every mask is asked, and the tree has to predict all of them.
         if n * (n - 1) <= most:
             ask([(i, j) for i in terms for j in terms if i != j])
             trees: Iterator[Node | None] = (make(terms, ask) for make in (tree_of, exact_tree_of))
         else:
             trees = iter([tree_of(terms, ask)])
-            checked = min(_CHECKED_PAIRS, box.can_answer() // _OF_CHECKED)
+            # 1000 pairs check a tree, and at most one query in 16 of the budget.
+            checked = min(1000, box.can_answer() // 16)
             drawn = np.random.default_rng(n).integers(n, size=(checked, 2))
             ask([(terms[i], terms[j]) for i, j in drawn.tolist() if i != j])
     except _Unreadable:
         return None
+    # A tree is accepted only if it predicts every mask that was asked.
     measured = sizes > 0
     return next((one for one in trees if one is not None and (predicted(one) == sizes)[measured].all()), None)
 

@@ -165,11 +165,13 @@ def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
     head = [*f.products, *f.specials("products", "c")]
     exact: list[Step] = [Sum(of=("products",), to="dot")]
     aligned: list[Step] = [align(("products",)), *exact]
+    # Products cut down, and c by its leading bit.
     if f.d.is_float:
         alike: list[Step] = [*head, replace(align(("products",)), rounding="down"), *exact]
         by_leading: list[Step] = [_by_its_leading_bit(f, "dot"), Sum(of=("dot", "c"), to="total")]
         said = "dot product aligned down, then c aligned by its leading bit"
         yield from _once_and_twice(f, said, [*alike, *by_leading])
+    # Products cut by magnitude or not at all, then c in each of the ways.
     for name, dot in (("aligned", aligned), ("exact", exact)):
         meet: list[Step] = [align(("dot", "c"), bits=_WIDE_BITS), Sum(of=("dot", "c"), to="total")]
         yield f"{name} dot product, then c aligned", [*head, *dot, *meet, f.last()]
@@ -344,12 +346,14 @@ def _chain(f: _Frame, links: list[_Link], form: str, inner: Format, levels: _Lev
         last = index == len(links) - 1
         before = operations[-1].to if operations else None
         out, to = (f.d, "d") if last else (inner, f"r{index}")
+        # A level without products adds c to the result before it.
         if not link.products:
             if not link.c or before is None:
                 return None
             add: list[Step] = [replace(f.adds(("c", "addends"), "sequential"), format=out)]
             operations.append(operation(f.takes, add, (), "c", (before,), out, to))
             continue
+        # c meets the earlier result as an addend; without c that result is what the level starts from.
         late = link.c and before is not None
         addends = (before,) if late and before is not None else ()
         bodies = levels(len(link.products), late)
@@ -394,6 +398,7 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
     operations: list[Operation] = []
 
     def enter(node: Node, last: bool) -> str | None:
+        # The nodes below come first: their results are addends of this one.
         inner = [enter(one, last=False) for one in node.children if isinstance(one, Node)]
         products = tuple(one for one in node.children if isinstance(one, int) and one != _C)
         names = [name for name in inner if name is not None]
@@ -401,14 +406,17 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
             return None
         with_c = _C in node.children
         terms = "groups" if kind == _EACH_ROUNDED else "products"
+        # What this operation adds: c, its own products, and the results of the nodes below.
         of = (
             *(("c",) if with_c else ()),
             *((terms,) if products else ()),
             *(("addends",) if names else ()),
         )
+        # Only the last result has d's format.
         out = f.d if last else f.inner
         to = "d" if last else f"r{len(operations)}"
         steps: list[Step] = [*(f.products if products else [])]
+        # The arithmetic of the node: rounded additions, or one sum, exact or aligned, with one rounding.
         if kind == "rounded":
             steps.append(replace(f.adds(of, "sequential"), format=out))
         else:
@@ -483,26 +491,31 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
     links = _links(tree)
     order = everything if links is None else tuple(k for link in links for k in link.products)
     binary = links is not None and all(len(one.products) + one.c <= 1 for one in links[1:])
+    # One sum, or the products first and then c.
     if (links is not None and len(links) == 1) or _products_first(tree):
         yield from _both(f, _flat(f), everything)
         yield from _dot_then_c(f)
     if _products_first(tree):
         yield from _both(f, _without_trace(_late_and_grouped(f), ("dot",)), everything)
         yield from _both(f, _in_fixed_point(_late_and_grouped(f), ("dot",)), everything)
+    # Every node adds two terms: rounded additions are the usual reason.
     if is_binary(tree):
         yield from rounded_trees(f.takes, tree)
     if binary or f.takes.stored_k <= 2 or is_binary(tree):
         yield from _both(f, _chains(f), order)
     met = ("groups", "dot") if _products_first(tree) else ("groups",)
+    # Groups that form nodes of the tree.
     for group in _groups(f, tree):
         yield from _both(f, _grouped(f, group), everything)
         yield from _both(f, _without_trace(_grouped(f, group), met), everything)
+    # A chain of operations, level by level.
     if links is not None and len(links) > 1:
         levels = _levels(f)
         for inner in dict.fromkeys((f.d, f.inner)):
             for form in levels(max(len(link.products) for link in links), False):
                 yield _chain(f, links, form, inner, levels)
     yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact", _EACH_ROUNDED))
+    # Parallel sums, which masks also show for results that are passed on.
     nodes = _parallel(tree)
     if nodes:
         yield from _slices(f, [node.terms for node in nodes], _levels(f))

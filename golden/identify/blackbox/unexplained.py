@@ -21,6 +21,7 @@ from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.diagnose.conditions import known, products_present, special, subnormal, zero_codes
 from golden.identify.minimising import costs
 from golden.identify.probe.probes import Unreachable, exact_code, factors
+from golden.identify.sample import joined, picked
 from golden.kernels.sum_tree import Node
 from golden.number.formats import Format, Kind, to_float
 from golden.number.frozen import replace
@@ -75,8 +76,8 @@ def _names_a_number(rule: str, d: Format) -> bool:
     return key.endswith(": nans") and not all(_is_nan(d, int(word)) for word in _WORD.findall(value))
 
 
-_FEWEST, _SHARE = 12, 0.1
-"""Answers that are needed to decide a law, and the share of them that has to break it."""
+_FEWEST = 12
+"""Answers that are needed to decide a law."""
 _MOST_ARRANGED, _FAR = 60, 30
 """Arrangements of three terms that are tried, and binades below the largest term at which masks must lose a
 small one."""
@@ -191,7 +192,9 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
     d = bank.takes.formats["d"]
     off = _off(d, one.term, one.answers)
     count = len(off)
-    if count < _FEWEST or off.sum() < _SHARE * count:
+    # Share of the answers that has to break a law.
+    share = 0.1
+    if count < _FEWEST or off.sum() < share * count:
         return None
     what, right = ("one product alone", "a * b") if name == "products" else ("c alone", "c")
     for said, value in _instead(one) if name == "products" else ():
@@ -225,9 +228,9 @@ def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:
 
 def _shown(bank: Bank, text: str, rows: npt.NDArray[np.int64]) -> Law:
     """A law with the simplest of some questions."""
-    operands = {name: codes[rows] for name, codes in bank.operands.items()}
+    operands = picked(bank.operands, rows)
     place = int(np.argmin(costs(bank.takes, operands)))
-    return Law(text, {name: codes[place] for name, codes in operands.items()}, int(bank.answers[rows[place]]))
+    return Law(text, picked(operands, place), int(bank.answers[rows[place]]))
 
 
 def _number(value: Fraction) -> str:
@@ -255,9 +258,13 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
     if tree is None or tree.exact or takes.k < 3 or not all(takes.formats[name].is_float for name in "abcd"):
         return None
     bits = d.fraction_bits
+    # Two small terms, each of which a large one absorbs alone: the sum exceeds the large term only if the two
+    # meet first.
     ladder = [Fraction(1), Fraction(1, 2 ** (bits + 1)), Fraction(1, 2 ** (2 * bits + 1))]
+    # A mask with one small term, which a rounded sum loses next to the large ones.
     mask = [Fraction(1), Fraction(-1), Fraction(1, 2**_FAR)]
     rng = np.random.default_rng(takes.k)
+    # Places of the three terms: all of them for few products, else drawn ones.
     every = (
         list(permutations(range(takes.k), 3))
         if takes.k < 12
@@ -269,9 +276,10 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
         queried = [_placed(box, terms, places) for terms in (ladder, mask)]
     except Unreachable:
         return None
-    whole = {name: np.concatenate([one[name] for one in queried]) for name in queried[0]}
+    whole = joined(queried)
     _, answers = box.ask(whole)
     raised, left = np.split(answers, 2)
+    # Both everywhere: no fixed order of rounded sums has that.
     if not (raised == up).all() or (to_float(d, left) != 0).any():
         return None
     count = len(places)
@@ -280,7 +288,7 @@ def by_magnitude(box: Box, tree: Node | None) -> Law | None:
         f"2^{-bits - 1} and 2^{-2 * bits - 1} the two small terms meet before the large one, wherever they "
         f"are, and next to 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded sums has both"
     )
-    return Law(text, {name: codes[0] for name, codes in queried[0].items()}, int(raised[0]))
+    return Law(text, picked(queried[0], 0), int(raised[0]))
 
 
 def _placed(box: Box, terms: Sequence[Fraction], places: Sequence[Sequence[int]]) -> Operands:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from golden.explain.numbers import hex_text
 from golden.identify.diagnose.mutations.mutation import CONTEXT
 from golden.identify.diagnose.policy import CONDITIONS
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
@@ -139,11 +140,13 @@ def where(
         expected, actual: codes of d, (n,); `wrong`: where they differ.
         of: whose result `expected` is: "the candidate's".
     """
+    # 1. Conditions on a sample; one that holds everywhere or nowhere says nothing.
     some = _sample(wrong)
-    picked = {name: codes[some] for name, codes in operands.items()}
+    part = picked(operands, some)
     limits: _Limits = {}
-    every = _all(formats, picked, expected[some], wrong[some], of, limits)
+    every = _all(formats, part, expected[some], wrong[some], of, limits)
     listed = [one for one in every if one.mask.any() and not one.mask.all()]
+    # 2. Each rule is chosen on what the rules before it do not cover.
     left, rules = np.ones(len(some), np.bool_), list[dict[str, bool]]()
     while len(rules) < CONDITIONS.sentences:
         rule, holds = _rule(listed, wrong[some], left)
@@ -153,11 +156,13 @@ def where(
         left &= ~holds
     if not rules:
         return ()
+    # 3. The chosen conditions on all dot products: the counts of a sentence cover all of them.
     named = {text for rule in rules for text in rule}
     if len(some) < len(wrong):  # one after the other: all of them at once are too many bits
         every = _all(formats, operands, expected, wrong, of, limits)
         listed = [one for one in every if one.text in named]
     by_text = {one.text: one for one in listed}
+    # 4. A sentence for each rule; afterwards `open_` is what no sentence covers.
     found, open_ = list[str](), np.ones(len(wrong), np.bool_)
     for rule in rules:
         parts = [(by_text[text], holds) for text, holds in rule.items()]
@@ -436,11 +441,13 @@ def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator
     k, one = operands["a"].shape[1], one.removeprefix("one ")
     if "b" in operands and operands["b"].shape != operands["a"].shape:
         return
+    # How many products there are,
     if k > 1:
         count, terms = products_present(formats, operands).sum(axis=1), several.removeprefix("several ")
         for least in _spread(limits, "products", count[count > 1]):
             text = f"{least} or more {terms} are not zero", f"fewer than {least} {terms} are not zero"
             yield Condition(*text, count >= least)
+    # how large the largest is,
     sizes, beyond = _sizes(formats, operands), _beyond_numbers(formats, operands)
     largest, top = sizes.max(axis=1), np.frexp(sizes.max(axis=1))[1] - 1
     named = f"the largest {one}" if k > 1 else f"the {one}" if "b" in operands else one
@@ -450,6 +457,7 @@ def _of_sizes(formats: Formats, operands: Operands, limits: _Limits) -> Iterator
         yield Condition(*text, (largest > 0) & (top >= power) | beyond)
     if "c" not in operands:
         return
+    # and how far it lies from c: an alignment fails at a distance.
     c = _finite_size(formats["c"], operands["c"])
     both, apart = (c > 0) & (largest > 0), top - (np.frexp(c)[1] - 1)
     for distance in _spread(limits, "distance", apart[both]):
@@ -467,10 +475,6 @@ def _beyond_numbers(formats: Formats, operands: Operands) -> npt.NDArray[np.bool
     return np.asarray(~np.logical_and.reduce(finite))
 
 
-_HUGE = 1e300
-"""Sizes of products that doubles hold; what is larger counts as this."""
-
-
 def _sizes(formats: Formats, operands: Operands) -> npt.NDArray[np.float64]:
     """(n, k): the sizes of finite products with their scales; 0 for others."""
     sizes = _finite_size(formats["a"], operands["a"])
@@ -481,7 +485,9 @@ def _sizes(formats: Formats, operands: Operands) -> npt.NDArray[np.float64]:
             if name in operands:
                 scale = _finite_size(formats[name], operands[name])
                 sizes = sizes * np.repeat(scale, sizes.shape[1] // scale.shape[1], axis=1)
-    return np.minimum(sizes, _HUGE)
+    # Larger products than doubles hold count as this.
+    huge = 1e300
+    return np.minimum(sizes, huge)
 
 
 def _finite_size(fmt: Format, codes: Bits) -> npt.NDArray[np.float64]:
@@ -565,6 +571,7 @@ def known(
     count, failing = len(wrong), int(wrong.sum())
     if not failing:
         return ()
+    # 1. Classes of operands and results in which all results are right, or all wrong.
     tried = [
         _Class(text, int(mask.sum()), int((mask & wrong).sum()))
         for text, mask in classes(ins.formats, operands, expected)
@@ -577,6 +584,7 @@ def known(
         if each.wrong == each.tried and failing - each.wrong < CONDITIONS.common * (count - each.tried)
     ]
     only = [each.text for each in enough if each.wrong == failing and each.tried < CONDITIONS.common * count]
+    # 2. The facts, the most specific ones first: what the results are instead, then where they are wrong.
     found = ["every result is wrong"] * (failing == count)
     found += _by_what_was_before(operands, actual, wrong)
     found += where(ins.formats, operands, expected, actual, wrong, of)

@@ -22,6 +22,7 @@ from golden.identify.diagnose.mutations import Mutation, of_signals, run
 from golden.identify.diagnose.mutations.modes import mode_skews
 from golden.identify.diagnose.mutations.mutation import fields, sets, signal
 from golden.identify.diagnose.policy import FLAGS, SEARCH
+from golden.identify.sample import picked
 from golden.identify.search import Pass, Search
 from golden.model.instruction import Instruction
 from golden.number.formats import Kind
@@ -125,6 +126,7 @@ def flag_faults(
         d: the unit's results (n,), if nothing explains the wrong ones: then a fault of the datapath that a
             flag shows is compared with them, too.
     """
+    # Only flags that differ are explained; each has a function of its own.
     expected = _bits(ins.flags(**operands), len(ins.status))
     actual = _bits(flags, len(ins.status))
     differ = [
@@ -141,10 +143,12 @@ def flag_faults(
         others = flag_faults(ins, operands, flags, judged, d=d) if len(shared) < len(differ) else []
         alone = {fault.flag: fault for fault in others}
         return [shared.get(one.name) or alone[one.name] for one in differ]
+    # The remaining flags by themselves; in a unit with modes first as flags of other vectors.
     if ins.modes is None:
         return [one.fault() for one in differ]
     found = {one.name: one.of_another_vector() for one in differ}
     if not all(fault.slug for fault in found.values()):
+        # The mode in which most flags are wrong shows the fault; formats can differ in the others.
         wrong = (expected != actual).any(axis=0) & judged
         unit, own, index = max(ins.by_mode(operands), key=lambda mode: int(wrong[mode[2]].sum()))
         of_mode = {
@@ -260,7 +264,7 @@ class _Flag:
         )
         found = []
         for places in (wrong, right):
-            some = {name: codes[places] for name, codes in self.operands.items()}
+            some = picked(self.operands, places)
             found.append(run(self.ins, (way.fault,), some) == self.d[places])
         return (int(found[0].sum()) if found[1].all() else 0), len(wrong)
 
@@ -270,16 +274,16 @@ class _Flag:
         stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
         ways = [(way, way.bits()) for way in self._ways() if way.slug not in stuck]
         delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
-        picked = self._some(FLAGS.pairs)
-        own, actual, few = self.own, self.actual[self.index][picked], [bits[picked] for _, bits in ways]
+        places = self._some(FLAGS.pairs)
+        own, actual, few = self.own, self.actual[self.index][places], [bits[places] for _, bits in ways]
         found = []
         for at, (one, bits) in enumerate(ways):
             for rule in _DELAYS if len(own) >= SEARCH.ordered else ():
                 late = np.roll(bits, _DELAYS[rule])
-                if (late[picked] == actual).all() and not self._left(late):
+                if (late[places] == actual).all() and not self._left(late):
                     found.append(_both(delays[rule], one, late))
             for other, (two, more) in enumerate(ways[:at]):
-                if (np.where(own[picked], few[at] & few[other], few[at] | few[other]) == actual).all():
+                if (np.where(own[places], few[at] & few[other], few[at] | few[other]) == actual).all():
                     bits_of_both = np.where(own, bits & more, bits | more)
                     found += [] if self._left(bits_of_both) else [_both(two, one, bits_of_both)]
         return found
@@ -387,6 +391,7 @@ class _Flag:
             yield self._way(rule, text, self.own | mask)
         for rule, (text, mask) in less.items():
             yield self._way(rule, text, self.own & ~mask)
+        # Both at once: raised for quiet NaNs in place of signalling ones, for all operands and for each.
         for some, rule in ((names, ""), *(([name], f"-{name}") for name in names)):
             quiet = np.any([kinds.quiet[name] for name in some], axis=0)
             where = f" as {some[0]}" if rule else ""
@@ -399,11 +404,11 @@ class _Flag:
             return
         left = [_HALF_UNSEEN, *(one for one in of_signals(self.ins) if not one.in_order)]
         for count, kept in FLAGS.signals:
-            picked = self._some(count)
-            few = {name: codes[picked] for name, codes in self.operands.items()}
-            actual = self.actual[self.index][picked]
+            places = self._some(count)
+            few = picked(self.operands, places)
+            actual = self.actual[self.index][places]
             misses = [int((datapath.inexact(self.ins, (one,), few) != actual).sum()) for one in left]
-            least = min([*misses, int((self.own[picked] != actual).sum()) - 1])
+            least = min([*misses, int((self.own[places] != actual).sum()) - 1])
             left = [one for one, missed in zip(left, misses, strict=True) if missed <= least + FLAGS.spare][
                 :kept
             ]

@@ -32,8 +32,6 @@ Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 Progress = Callable[[int, int], None]
 _NEVER = Budget(float("inf"))
-_LATE = 0.95
-"""Weight of results that are late or early: lower than that of operands that all are."""
 
 
 class Equality(Protocol):
@@ -212,8 +210,10 @@ class HypothesisSearch:
                 left = int((~(shifted[delay:] if delay > 0 else shifted[:delay])).sum())
                 total = len(results.actual) - by
                 slug = f"{word}-by-{count}"
+                # Late results are less likely than operands that all are late.
+                weight = 0.95
                 self.confirmed[slug] = Hypothesis(
-                    slug, text, self.ins, _LATE, delay=delay, remaining=left, total=total
+                    slug, text, self.ins, weight, delay=delay, remaining=left, total=total
                 )
         return None
 

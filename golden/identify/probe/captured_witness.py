@@ -30,10 +30,6 @@ from golden.vectors import captured
 from golden.vectors.captured import Captured
 
 Bits = npt.NDArray[Any]
-_PLACES = 3
-"""The most results that are shown for one property."""
-_CANDIDATES = 64
-"""Equally good results of which the one with the fewest operands is chosen."""
 _PEERS = 12
 """Files of other instructions with the same program that are searched if the first does not refute
 everything."""
@@ -109,6 +105,7 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     """
     tried = [*of_program(ins, _another_nan(ins)), *_other_bit_operations(ins)]
     left = [one for one in tried if against and re.fullmatch(against, one.slug)]
+    # Changes that mean something for this instruction; each has to be refuted.
     left = [one for one in left if _applied(one, ins) is not None and _another_function(ins, one)]
     if recorded(ins) is None or not left:
         return None
@@ -116,6 +113,7 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     refuted_units: list[Mutation] = []
     results = instructions = 0
     for other in (ins, *_peers(ins)):
+        # Another instruction of the same program refutes what this one's results leave open.
         vector = recorded(other)
         if vector is not None and left:
             results, instructions = results + vector.d.size, instructions + 1
@@ -243,9 +241,13 @@ def _cover(
     fewest operands to read."""
     left = list(refuted_units)
     places: list[Place] = []
-    while left and len(places) < _PLACES:
+    # A few results refute one property.
+    most = 3
+    while left and len(places) < most:
         counts = np.sum([wrong[one.slug] for one in left], axis=0)
-        best = np.argwhere(counts == counts.max())[:_CANDIDATES]
+        # Of equally good results, the one with the fewest operands is chosen among these.
+        candidates = 64
+        best = np.argwhere(counts == counts.max())[:candidates]
         tile, row, column = min(
             (tuple(int(i) for i in place) for place in best), key=lambda p: cost(ins, dot_of(vector, *p))
         )

@@ -14,6 +14,7 @@ from golden.identify.blackbox.box import dense_view
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe, Shot
+from golden.identify.sample import picked
 from golden.kernels.sum_tree import Node
 from golden.model.instruction import Instruction
 from golden.program.program import Operation, S
@@ -38,7 +39,7 @@ def literally(ins: Instruction) -> FunctionUnit:
 
     def answer(**operands: Bits) -> Bits:
         rows = range(len(operands["a"]))
-        found = [ins.reference_dot(**{name: codes[i] for name, codes in operands.items()}) for i in rows]
+        found = [ins.reference_dot(**picked(operands, i)) for i in rows]
         return np.array(found, ins.formats["d"].dtype)
 
     return FunctionUnit.like(ins, answer)

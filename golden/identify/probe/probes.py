@@ -25,8 +25,6 @@ from golden.program.signature import Operands, Signature
 from golden.unit import Unit, signature_of
 
 Value = Fraction | int
-_REACH = 40
-"""Exponent of the large terms, if the formats allow it."""
 _DEEP = 64
 """Binades below a large term in which its last kept bit is searched."""
 
@@ -94,7 +92,9 @@ class Probe:
     @cached_property
     def top(self) -> int:
         """Exponent of the large terms that both c and a product can hold."""
-        return min(self.formats["c"].max_exponent, self.highest, _REACH)
+        # Exponent of the large terms: far from every small one, if the formats allow it.
+        reach = 40
+        return min(self.formats["c"].max_exponent, self.highest, reach)
 
     # Firing -------------------------------------------------------------------------------------------------
 
@@ -429,6 +429,7 @@ def last_weight(probe: Probe, mode: str, within: int) -> int | None:
         Unreachable: no product is below the least subnormal result.
     """
     least = probe.d.min_exponent - probe.d.fraction_bits
+    # Downwards: the first bit that does not decide lies below the last one that is kept.
     for t in range(least - 2, least - _DEEP, -1):
         terms = (
             _ones(probe, least - 1, t, within)
@@ -449,7 +450,8 @@ def last_weight(probe: Probe, mode: str, within: int) -> int | None:
 def _ones(probe: Probe, top: int, last: int, within: int) -> dict[int, Value] | None:
     """Products that add up to 2^(top + 1) if no bit is cut: all bits from `top` to `last`, and `last`
     again."""
-    width = _SUM_BITS if probe.scaled_apart else probe.formats["a"].fraction_bits + 1
+    # A few e2m1 products of one scale block make an exact sum of 9 bits; another product has its fraction.
+    width = 9 if probe.scaled_apart else probe.formats["a"].fraction_bits + 1
     bits = range(top, last - 1, -1)
     chunks = [bits[i : i + width] for i in range(0, len(bits), width)]
     if len(chunks) + 1 > (len(probe.slots) if probe.scaled_apart else within):
@@ -461,10 +463,6 @@ def _ones(probe: Probe, top: int, last: int, within: int) -> dict[int, Value] | 
             terms[slot + index] = part * unit_place
     terms[probe.slots[len(chunks)]] = Fraction(2) ** last
     return terms
-
-
-_SUM_BITS = 9
-"""Bits of the exact sum of one scale block that a few e2m1 products make."""
 
 
 def _parts(number: int) -> list[int]:

@@ -103,10 +103,12 @@ def find_order(known: Facts) -> Finding | None:
     kind = kinds[0] if kinds else other
     if len(steps[0]) == 1 and "chain" in kinds:
         kind = "chain"
+    # Whether products are summed before they meet c shows by products that only together are not lost.
     summed, one = known.measured(probes.summed_first, known.kept[0], len(steps[0]))
     if kind not in _ORDERS and known.rounding[0] == "RU":
         return Finding("not observable", (), "Small terms are not lost where sums are rounded up.")
     text = _order_text(kind, _terms_text(known, len(steps[0])), summed)
+    # A few of the masks that the tree was read from, for the page.
     slots = known.probe.slots
     try:
         _, shown = known.measured(sum_order.masks, ((C, slots[0]), slots[:2], (slots[0], slots[-1])))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hw_capture.timing import records
 from hw_capture.timing.ablation import banks
 from hw_capture.timing.ablation.run import PLACES, Point, Result
 from hw_capture.timing.ablation.variants import Variant
@@ -82,12 +81,12 @@ def _spread(result: Result) -> float:
 
 def csv_text(result: Result) -> str:
     """Returns every point as CSV with a header."""
-    stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    return records.csv_text(_COLUMNS, _csv_rows(result))
+
+
+def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     for p in result.points:
         cycles = [f"{value:.0f}" for value in (*p.cycles, p.mhz or 0)] if p.cycles else [""] * 4
         share = "" if p.share is None else f"{p.share:.4f}"
         numbers = (f"{p.milliseconds:.4f}", f"{p.teraflops:.1f}", *cycles, share, p.checked)
-        rows.writerow((p.name, p.options, p.size, *numbers))
-    return stream.getvalue()
+        yield p.name, p.options, p.size, *numbers

@@ -42,10 +42,6 @@ PLACES = 8
 """Places in memory of A, B and D."""
 _LAUNCHES = (3, 25)
 """Launches at each place, least and most."""
-_AT_A_PLACE, _GROUP, _SETTLING = 8.0, 10.0, 250.0
-"""Milliseconds of launches at a place, between two events, and before these."""
-_PAUSE, _LEAST_PAUSE = 10, 1.0
-"""A pause by the time of a product; and at least this many milliseconds."""
 CUBLAS = "cublas"
 Codes = npt.NDArray[Any]
 
@@ -117,6 +113,7 @@ def measure(
             result.loops[item.variant.label] = item.loop
         else:
             result.conditions.left_out[item[0].label] = item[1]
+    # Every kernel of a size multiplies the same matrices: their results have to be equal.
     products = [Product(gpu, size, seed) for size in sizes]
     jobs = [(product, one) for product in products for one in kernels]
 
@@ -130,6 +127,7 @@ def measure(
     points = [_alone(product, one) for product, one in each("cycles")]
     times = [_sustained(gpu, product, one, runs) for product, one in each("TFLOP/s")]
     result.points = [replace(p, milliseconds=ms) for p, ms in zip(points, times, strict=True)]
+    # The library last, on the same products, as the figure to compare with.
     for product in products:
         try:
             point, result.same_bits[f"{CUBLAS}, {product.size}"] = _library(product, runs)
@@ -247,8 +245,14 @@ def _alone(product: Product, built: Built) -> Point:
     checked = product.check(variant, product.result())
     once = run.milliseconds()
     least, most = _LAUNCHES
-    count = min(most, max(least, round(_AT_A_PLACE / once)))
-    pause = max(_LEAST_PAUSE, _PAUSE * once) / 1000
+    # Milliseconds of launches at one place in memory.
+    milliseconds = 8.0
+    count = min(most, max(least, round(milliseconds / once)))
+    # The chip rests ten times as long as a product takes,
+    times = 10
+    # and at least one millisecond: single launches then run at one clock.
+    least_pause = 1.0
+    pause = max(least_pause, times * once) / 1000
     found = [run.alone(place, count, pause) for place in range(len(product.places))]
     cycles = [cycles for cycles, _ in found]
     typical, peak = statistics.fmean(cycles), PEAK.get(gpu.compute_capability)
@@ -283,9 +287,13 @@ def settled(group: Callable[[int], float], runs: int) -> float:
         group: makes that many launches; returns the milliseconds of one.
     """
     group(1)  # a library chooses a kernel
-    count = max(1, round(_GROUP / group(1)))
+    # Milliseconds of launches between two events.
+    milliseconds = 10.0
+    count = max(1, round(milliseconds / group(1)))
     spent = 0.0
-    while spent < _SETTLING:
+    # Milliseconds until clocks and temperature have settled.
+    settling = 250.0
+    while spent < settling:
         spent += count * group(count)
     return statistics.median(group(count) for _ in range(runs))
 

@@ -19,8 +19,6 @@ MOST_SHARED = {"ampere": 163 << 10, "ada": 99 << 10, "hopper": 227 << 10}
 specifications by compute capability; of Ampere those of 8.0)."""
 SIZES = (2048, 4096, 8192)
 """Rows, columns and K of a product: the paper's, and larger."""
-_BARRIERS = 16
-"""Bytes of the two barriers of a stage."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,9 @@ class Variant:
         """Bytes of shared memory that a launch has to ask for."""
         if self.copies_wait:
             return 0
-        return self.stages * (self.stage_bytes + (_BARRIERS if self.warpgroups else 0))
+        # Bytes of the two barriers of a stage.
+        barriers = 16
+        return self.stages * (self.stage_bytes + (barriers if self.warpgroups else 0))
 
     def source(self) -> str:
         """The compilation unit."""

@@ -46,8 +46,6 @@ LINES = 16384
 _SPARE = 2 << 30
 _LEAST = 64 << 20
 _BLOCK = 512
-_BLOCKS = 8
-"""Blocks a multiprocessor, of which one at least is on each of them."""
 _OTHERS = 512 << 20
 """Bytes that are read to fill the L2 with other lines; several times what it holds."""
 _FLOW_BYTES = 4 << 30
@@ -229,11 +227,13 @@ class _Bench:
         `cold`: what earlier runs loaded is not to be in the L2."""
         kernel = self.module.get(name)
         found = []
+        # A run at each place: an address decides which part of the L2 holds it.
         places = [first] * self.repeats if isinstance(first, int) else first
         strides = [stride] * len(places) if isinstance(stride, int) else stride
         for place, step in zip(places, strides, strict=True):
             if cold:
                 self._forget()
+            # Emptied, so that a kernel which gave no time is seen.
             self.gpu.fill(self.clocks, 16, 0)
             arguments = (
                 np.uint64(place),
@@ -248,6 +248,7 @@ class _Bench:
             if not 0 < start < stop:
                 raise DeviceError(f"kernel {name}: it gave no time")
             found.append((stop - start) / rounds)
+        # Over several places the mean counts: a median would be the time of one part of the L2.
         middle = statistics.median if isinstance(first, int) else statistics.fmean
         return middle(found), min(found), max(found)
 
@@ -279,8 +280,10 @@ class _Bench:
         """What has no size: shared memory, stores, atomics, copies, barriers."""
         yield from self.local
         self.gpu.fill(self.buffer, _LEAST, 0)
+        # Places over the whole buffer, because an access of one line depends on its address.
         places = self._places(PLACES, COPIES[-1], _LEAST)
         yield self._sample("ld_shared_u32", "", None, 0, 0, 0, ROUNDS, ROUNDS)
+        # Shared memory of other blocks, and of the block itself through the same network.
         for ranks in programs.CLUSTERS:
             for rank in range(ranks):
                 variant = f"cluster of {ranks}, block {rank}{' (itself)' * (rank == 0)}"
@@ -291,6 +294,7 @@ class _Bench:
             if name.startswith("st_") or chain.instruction.startswith("cp.async.c"):
                 where: int | list[int] = 0 if chain.instruction.startswith("st.shared") else places
                 yield self._sample(name, "", None, where, 0, 4, ROUNDS, ROUNDS)
+            # Atomics by one lane, by all lanes on one word, and by all lanes on words of their own.
             elif name.startswith("atom_"):
                 where = 0 if chain.instruction.startswith("atom.shared") else places
                 yield self._sample(name, "1 lane", None, where, 0, 4, ROUNDS, ROUNDS, 1)
@@ -411,7 +415,9 @@ class _Bench:
         if not near:
             self._forget()
         self.gpu.write(self.clocks, np.array([0, 0, multiprocessor, 0], np.uint64))
-        kernel(*numbers, loads, loads, self.clocks, grid=_BLOCKS * self.gpu.sm_count, block=1024)
+        # Of so many blocks a multiprocessor at least one runs on each of them.
+        blocks = 8
+        kernel(*numbers, loads, loads, self.clocks, grid=blocks * self.gpu.sm_count, block=1024)
         begun, ended = (int(n) for n in self.gpu.download(self.clocks, (2,), np.uint64))
         if not 0 < begun < ended:
             raise DeviceError(f"ld.global.{operator}.u64: no block ran on multiprocessor {multiprocessor}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hw_capture.timing import records
 from hw_capture.timing.memory.bench import LARGEST, LEVELS, PAGE, SMALLEST, Result, Sample, Stream
 from hw_capture.timing.records import head, table
 
@@ -176,17 +175,17 @@ def _dram(result: Result, far: list[Stream]) -> Iterator[dict[str, Any]]:
 def csv_text(result: Result) -> str:
     """Returns the points as CSV with a header; then the cycles of each line of the L2, and of each
     multiprocessor."""
-    stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    return records.csv_text(_COLUMNS, _csv_rows(result))
+
+
+def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     for s in result.samples:
         numbers = (f"{n:.3f}" for n in (s.cycles, s.least, s.most))
-        rows.writerow((s.instruction, s.variant, "" if s.size is None else s.size, *numbers))
+        yield s.instruction, s.variant, "" if s.size is None else s.size, *numbers
     for when, taken in zip(("first load", "again"), result.lines, strict=False):
         for place, cycles in enumerate(taken):
-            rows.writerow(("ld.global.cg.u64", f"line {place}, {when}", 128, cycles, cycles, cycles))
+            yield "ld.global.cg.u64", f"line {place}, {when}", 128, cycles, cycles, cycles
     for level, found in result.far.items():
         for number, one in enumerate(found):
             text = f"{one:.3f}"
-            rows.writerow(("ld.global.u64", f"{level}, multiprocessor {number}", "", text, text, text))
-    return stream.getvalue()
+            yield "ld.global.u64", f"{level}, multiprocessor {number}", "", text, text, text

@@ -10,7 +10,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -164,19 +163,16 @@ def measure(
     Raises:
         DeviceError: the GPU fails, or its clock was throttled.
     """
-    everything = list(built)
     watch = Watch(gpu)
     result = Result(watch.conditions)
     buffers = _Buffers(gpu)
-    for done, item in enumerate(everything):
-        if isinstance(item, tuple):
-            result.conditions.left_out[item[0]] = item[1]
-            continue
-        if progress:
-            progress(item.operation.name, done, len(everything))
+    for item in watch.each(built, _name, progress):
         result.timed.append(_time(buffers, item, repeats))
-    watch.close()
     return result
+
+
+def _name(one: Built | str) -> str:
+    return one if isinstance(one, str) else one.operation.name
 
 
 class _Buffers(Launches):
@@ -184,13 +180,6 @@ class _Buffers(Launches):
 
     def __init__(self, gpu: Device) -> None:
         super().__init__(gpu, gpu.empty(8 * 32 * THREADS))
-        self._operands: dict[str, Any] = {}
-
-    def operands(self, kind: str) -> Any:
-        """The buffer of one format."""
-        if kind not in self._operands:
-            self._operands[kind] = self.gpu.upload(values.operands(kind))
-        return self._operands[kind]
 
     def last(self, stored: Sequence[str], register: str) -> npt.NDArray[np.uint64]:
         """What one warp of the last launch held in a register at its end; `stored`: what a thread writes."""
@@ -199,7 +188,8 @@ class _Buffers(Launches):
 
     def times(self, kernel: Kernel, kind: str, warps: int, turns: int, runs: int) -> list[int]:
         """Cycles of each of `runs` launches on the operands of a format."""
-        return self.cycles(kernel, self.operands(kind), warps, runs, turns, PASSES)
+        held = self.held(kind, lambda: values.operands(kind))
+        return self.cycles(kernel, held, warps, runs, turns, PASSES)
 
 
 def _time(buffers: _Buffers, item: Built, repeats: int) -> Timed:

@@ -173,6 +173,7 @@ def _stored(kernel: Kernel) -> int:
 
 
 def _round(kernel: Kernel, operation: Operation, link: str, turn: int, i: int) -> None:
+    # Without a result or a source there is no chain: the instruction stands alone.
     if not operation.result or not operation.sources:
         target = kernel.declared(f"t{i}", operation.result) if operation.result else ""
         _apply(kernel, operation, [], target)
@@ -180,10 +181,12 @@ def _round(kernel: Kernel, operation: Operation, link: str, turn: int, i: int) -
             kernel.stored(target)
         return
     width = operation.sources[operation.through]
+    # The chain: the result of a round is the source of the next one.
     state = kernel.loaded(STATE if i == 0 else f"x{i}", width)
     sources = _sources(kernel, operation, i, turn)
     sources[operation.through] = state
     kernel.stored(state)
+    # Two states that change places: every result is read twice, so that nothing can be folded away.
     if link == "crossed":
         other = kernel.loaded(f"y{i}", width)
         kernel.stored(other)
@@ -192,6 +195,7 @@ def _round(kernel: Kernel, operation: Operation, link: str, turn: int, i: int) -
         return
     if link == "both":
         _made(kernel, sources, operation.through, i, turn)
+    # A result of another width is fitted to the source before the next round.
     same = operation.result == width
     target = state if same else _result(kernel, operation, i)
     _apply(kernel, operation, sources, target)

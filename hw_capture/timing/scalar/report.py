@@ -3,12 +3,11 @@ line."""
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Iterator
 from typing import Any
 
+from hw_capture.timing import records
 from hw_capture.timing.records import head, table
 from hw_capture.timing.scalar.bench import PASSES, TURNS, WARPS, Result, Timed
 from hw_capture.timing.scalar.programs import COUNTS, TABLE_ONE, Built
@@ -25,7 +24,6 @@ _COMMENTS = (
 )
 _COLUMNS = ("instruction", "theme", "link", "warps", "ilp", "cycles", "least", "most", "throughput", "unit")
 _UNIT = "op/clk/SM"
-_SAME = 0.01
 _TABLED = (1, 4, 32)
 """Warps of which the file has every ILP; of the others it has ILP 1, and the CSV all."""
 _NUMBERED = (("", "independent"), ("clock 32", "clock32"), ("dependent", "dependent"))
@@ -70,7 +68,9 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
     }
     if timed.ends:
         found["ends"] = timed.ends
-    if timed.any_bits and abs(timed.any_bits / first.cycles - 1) > _SAME:
+    # A time within one percent is the same.
+    same = 0.01
+    if timed.any_bits and abs(timed.any_bits / first.cycles - 1) > same:
         found["any_bits"] = round(timed.any_bits, 2)
     if completion and completion[1] != built.plan.link:
         found["by"] = completion[1]
@@ -98,6 +98,7 @@ def _straight(result: Result) -> Iterator[str]:
     with nothing between, by the number of instructions."""
     note = "No loop: cycles between two reads of the clock, less those of two reads without anything between."
     raw = "No loop: cycles between two reads of the clock by their number, the reads' own cycles included."
+    # Table I of the paper: the cycles of n instructions between the reads, divided by n.
     numbered = [
         {
             "instruction": TABLE_ONE,
@@ -112,6 +113,7 @@ def _straight(result: Result) -> Iterator[str]:
         for n in COUNTS
         if (both := timed.straight.get(f"{kind}_{n}", 0)) > 0
     ]
+    # Table V: what the reads themselves take.
     overhead = [
         {"instruction": "mov.u32 clock", "variant": name, "value": took}
         for timed in result.timed[:1]
@@ -120,6 +122,7 @@ def _straight(result: Result) -> Iterator[str]:
     ]
     yield from table("I", "One of n add.u32", numbered, "", "cycles_per_instruction", raw)
     yield from table("V", "Two reads of the clock", overhead, "", "cycles_per_instruction")
+    # Tables II and V: three instructions, less the reads.
     for kind, quantities in (
         ("dependent", ("cycles_dependent",)),
         ("independent", ("cycles_independent", "cycles_per_instruction")),
@@ -145,16 +148,16 @@ def _of_three(timed: Timed, name: str) -> dict[str, float | str]:
 
 def csv_text(result: Result) -> str:
     """Returns the points as CSV with a header."""
-    stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    return records.csv_text(_COLUMNS, _csv_rows(result))
+
+
+def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
     for timed in result.timed:
         operation = timed.built.operation
         for p in timed.points:
             numbers = (f"{n:.3f}" for n in (p.cycles, p.least, p.most))
             where = (operation.name, operation.theme, timed.built.plan.link, p.warps, p.ilp)
-            rows.writerow((*where, *numbers, f"{p.throughput:.1f}", _UNIT))
-    return stream.getvalue()
+            yield *where, *numbers, f"{p.throughput:.1f}", _UNIT
 
 
 def spread(result: Result) -> float:

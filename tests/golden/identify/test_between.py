@@ -13,7 +13,7 @@ import golden
 from golden.identify.blackbox import discriminate
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.discriminate import Between, number_of
-from golden.identify.blackbox.garbage import seldom_collected
+from golden.identify.search import seldom_collected
 from golden.program.steps import Align, Flush, SpecialValues
 from golden.unit import signature_of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.errors import FileFormatError, OperandError, UnknownNameError
-from golden.identify.blackbox import recordings
+from golden.identify.blackbox import policy, recordings
 from golden.identify.blackbox.recordings import Recording, open_recording
 from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sources import open_box
@@ -63,8 +64,7 @@ def test_an_archive_of_dot_products_is_explained(tmp_path: Path) -> None:
 
 def test_what_a_recording_does_not_decide_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small integers show no rounding: units of every width explain them."""
-    monkeypatch.setattr(recordings, "_COMPARED", 4000)
-    monkeypatch.setattr(recordings, "_MOST_VALUES", 2)
+    monkeypatch.setattr(recordings, "RECORDINGS", replace(policy.RECORDINGS, compared=4000, values=2))
     rng = np.random.default_rng(1)
     values = {
         "a": rng.integers(-8, 8, (300, 4)),
@@ -101,9 +101,8 @@ def test_what_was_recorded_twice_is_not_held_back_from_a_search_that_saw_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of one dot product nothing is left to hold a candidate against, however often it was recorded."""
-    monkeypatch.setattr(recordings, "_COMPARED", 400)
-    monkeypatch.setattr(recordings, "_RIVAL_SECONDS", 0)
-    monkeypatch.setattr(recordings, "_WEIGHED_SECONDS", 0)
+    short = replace(policy.RECORDINGS, compared=400, rivals=0, weighing=0)
+    monkeypatch.setattr(recordings, "RECORDINGS", short)
     arrays = asked(VOLTA, ("narrow",), 5)
     one = {name: np.repeat(codes[:1], 50, axis=0) for name, codes in arrays.items()}
     found = golden.dissect(opened(tmp_path / "one.npz", one, 4), seconds=20)

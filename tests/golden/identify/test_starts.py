@@ -11,8 +11,7 @@ import pytest
 
 import golden
 from golden.identify.blackbox import (
-    between_orders,
-    dissecting,
+    early_overflow,
     fitting,
     neighbourhood,
     starting_points,
@@ -22,6 +21,7 @@ from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.fitting import Effort, Fit
+from golden.identify.blackbox.policy import FITS, STARTS
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.templates import skeletons
 from golden.number.formats import get_format
@@ -75,7 +75,7 @@ def test_a_sticky_bit_is_tried_below_every_width() -> None:
     for kind, operands in simple(start.takes, 12, np.random.default_rng(1)):
         bank.add(kind, operands, wanted.dot(**operands))
     wrong = fitting.wrong_of(bank, start)
-    assert wrong > len(bank) // fitting._FAR
+    assert wrong > len(bank) // FITS.far
     found = fitting._widths(bank, Fit(start, wrong), neighbourhood.Hints(wide=False), time.monotonic() + 60)
     assert found.wrong == 0, "that is how starts which are far off are ranked"
 
@@ -121,13 +121,13 @@ def test_orders_are_told_apart_where_products_overflow_early() -> None:
     """They differ in what is kept below the last bit, next to ties."""
     some = [*chains(1, "one exact sum, rounded in f64"), *chains(8, "operations: one aligned sum")[:1]]
     those = [new for one in some if (new := structure.overflowing(one, -20)) is not None]
-    asked = between_orders.questions(those, -20, lambda *numbers: np.random.default_rng([3, *numbers]))
+    asked = early_overflow.between(those, -20, lambda *numbers: np.random.default_rng([3, *numbers]))
     assert asked is not None and len(asked["a"]) >= 4
     one, other = (each.dot(**asked) for each in those)
     assert (one != other).all()
     assert np.isfinite(golden.to_float("f16", one)).all()
     ranked = [Fit(one, wrong) for one, wrong in zip((*those, plain()), (3, 4, 15), strict=True)]
-    assert between_orders.alike(ranked, 1000) == those
+    assert early_overflow.alike_so_far(ranked, 1000) == those
 
 
 def test_skeletons_get_what_the_best_candidate_does_before_and_after_the_sum() -> None:
@@ -173,7 +173,7 @@ def test_a_start_that_explains_more_from_the_beginning_goes_on_with_the_least_ef
     with pytest.raises(BudgetEnded):
         search._check()
     assert done == [Effort.SINGLE, Effort.FEW, Effort.ANY, "round", "anew", then]
-    assert dissecting._ANEW > 1
+    assert STARTS.anew > 1
 
 
 @pytest.mark.parametrize("wrong", ["ordinary", "special"])

@@ -21,13 +21,11 @@ from golden.identify.blackbox import fitting, structure, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.fitting import Effort, Fit, fit, rank, various, wrong_of
-from golden.identify.blackbox.lost_products import losing
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.neighbourhood import Hints, joint, moves, rare
+from golden.identify.blackbox.one_term import as_rounded, losing, with_register_limits
 from golden.identify.blackbox.product_groups import find_product_groups
 from golden.identify.blackbox.questions import simple
-from golden.identify.blackbox.register_limits import with_register_limits
-from golden.identify.blackbox.result_rounding import as_rounded
 from golden.identify.blackbox.starting_points import counted
 from golden.identify.blackbox.templates import grouped, skeletons
 from golden.kernels import sum_tree
@@ -121,6 +119,23 @@ def test_every_change_is_a_unit_that_the_loader_takes() -> None:
         assert np.array_equal(read, one.dot(**bank.operands)), move.text
         texts += 1
     assert texts > 20
+
+
+def test_a_rounding_for_each_register_follows_the_registers_of_its_step() -> None:
+    one = as_candidate(
+        unit(PLAIN.replace("24, rounding: toward_zero", "24, rounding: {products: down, c: up}"))
+    )
+    tried = 0
+    for move in (*moves(one, Hints()), *joint(one), *rare(one)):
+        new = move.apply(one)
+        for operation in () if new is None else new.operations:
+            for step in operation.steps_of(Align):
+                if isinstance(step.rounding, tuple):
+                    assert tuple(name for name, _ in step.rounding) == step.of, move.text
+                    tried += 1
+    assert tried > 100
+    alone = structure.with_registers(one.operations[0].steps_of(Align)[0], ("c",))
+    assert isinstance(alone, Align) and alone.rounding == "up"
 
 
 def test_what_the_loader_refuses_is_no_candidate() -> None:

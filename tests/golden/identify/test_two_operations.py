@@ -18,8 +18,8 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.neighbourhood import Hints, Move
+from golden.identify.blackbox.one_term import one_sided
 from golden.identify.blackbox.questions import simple
-from golden.identify.blackbox.register_limits import one_sided
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node

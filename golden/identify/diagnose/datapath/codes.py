@@ -14,9 +14,6 @@ from golden.identify.diagnose.datapath.signals import Numbers, RoundingSignals
 from golden.number.formats import Format, Kind
 from golden.number.rounding import ROUNDINGS
 
-_FURTHEST = 16
-"""Multiples of the exponent field's range by which a number may exceed it."""
-
 
 def decoded(fmt: Format, codes: Array) -> Numbers:
     """Exact numbers of codes (n, terms); Format.decode for arrays."""
@@ -134,7 +131,9 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
     magnitude = _as_seen(exact, cut, signals) if signals.seen is not None or not signals.round_bit else exact
     significand = shifted(signals.sign, magnitude, cut, signals.mode)
     # the hidden bit adds one to the exponent field
-    above = np.minimum(exponent - fmt.min_exponent, _FURTHEST << fmt.exponent_bits)
+    # No step exceeds the exponent field by more of its ranges.
+    ranges = 16
+    above = np.minimum(exponent - fmt.min_exponent, ranges << fmt.exponent_bits)
     if signals.carry != "kept":
         carried = significand >> (kept + 1) != 0
         left = 0 if signals.carry == "lost_with_hidden_bit" else 1 << kept

@@ -107,10 +107,6 @@ def _clears(alone: bool) -> dict[str, tuple[str, Rewire]]:
     return found
 
 
-_EXACT = 52
-"""Bits of integers whose sums doubles hold."""
-
-
 def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
     """What may become of a `load`; `fmt`: the format of c."""
     adds = "load adds c to the accumulator, which it should replace"
@@ -125,7 +121,9 @@ def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
         ),
         "load-adds-products": ("load takes c in and adds the products that come with it", _with_products),
     }
-    if not fmt.is_float and fmt.integer_bits <= _EXACT:
+    # Bits of integers whose sums doubles hold.
+    exact = 52
+    if not fmt.is_float and fmt.integer_bits <= exact:
         rules["load-adds-saturated"] = (f"{adds}, saturated", _c_added(fmt, True))
     found = {slug: (text, _where("load", rule)) for slug, (text, rule) in rules.items()}
     return found | {

@@ -91,6 +91,7 @@ def _formats(ins: Instruction) -> Iterator[Mutation]:
     if "tf32" in (ins.formats["a"].name, ins.formats["b"].name):
         text = "the 13 low bits of tf32 operands are used"
         yield change("tf32-low-bits", text, partial(_read_as, fmt=get_format("f32"), instead_of="tf32"))
+    # Codes that are read as another format of the same width.
     for other in (get_format(name) for name in formats()):
         for slug, names in (("a", "a"), ("b", "b"), ("operands", "ab")):
             names = _there(ins, names)
@@ -98,6 +99,7 @@ def _formats(ins: Instruction) -> Iterator[Mutation]:
                 text = f"{' and '.join(names)} read as {other.name}"
                 apply = partial(_read_as, fmt=other, names=tuple(names))
                 yield change(f"{slug}-read-as-{other.name}", text, apply, 1.2)
+    # Special codes that are taken as numbers.
     for name in "abc":
         fmt = ins.formats[name]
         if fmt.is_float and fmt.specials != "none" and name not in ins.absent and fmt.name != "tf32":

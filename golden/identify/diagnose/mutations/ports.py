@@ -285,17 +285,20 @@ def _results(ins: Instruction) -> Iterator[Mutation]:
     for slug, text, swap in _swaps(fmt):
         yield Mutation(f"result-{slug}", f"{text} of the result swapped", result=swap)
     word = fmt.dtype.type
+    # Single bits of the port that are stuck.
     for bit in _bits_of(fmt):
         mask = word(1 << bit)
         yield _low(f"result-bit-{bit}-low", f"bit {bit} of the result always 0", mask, 1.2)
         high = _masked(mask, 1)
         yield Mutation(f"result-bit-{bit}-high", f"bit {bit} of the result always 1", 1.2, result=high)
+    # A port that is too narrow on either side.
     for bit in _bits_of(fmt)[1:-1]:
         upper, lower = word(((1 << fmt.storage) - 1) >> bit << bit), word((1 << bit) - 1)
         yield _low(f"result-from-bit-{bit}-low", f"bits {bit} and up of the result always 0", upper, 1.25)
         yield _low(f"result-below-bit-{bit}-low", f"bits below {bit} of the result always 0", lower, 1.25)
     if not fmt.is_float or not fmt.signed:
         return
+    # The sign, of all results or only of zeros and infinities.
     sign, infinity = word(1 << fmt.sign_shift), word(fmt.infinity or 0)
     negated = partial(np.bitwise_xor, sign)
     yield Mutation("result-negated", "the sign of the result inverted", result=negated)

@@ -33,6 +33,7 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
     if not kinds_of(ins, Multiply, Fma):
         return
     a, b = ins.formats["a"], ins.formats["b"]
+    # The exponent of a product,
     if a.is_float:
         for by in offsets(a.bias):
             sign, word = ("minus", "small") if by < 0 else ("plus", "large")
@@ -42,12 +43,15 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
             text = f"the exponent of {name} is subtracted from that of {other}, not added"
             yield _product(f"{name}-exponent-subtracted", text, partial(_subtract, name=name))
         yield from _places(ins)
+    # its width,
     yield from _narrow(ins)
+    # its sign,
     if a.signed and b.signed:
         yield from _signs(a.is_float)
         if not a.is_float:
             text = "a negative product is negated without adding the one (one's complement)"
             yield _product("products-ones-complement", text, complemented_products)
+    # and what zeros and special products do in the sum.
     if a.is_float and kinds_of(ins, Align):
         yield from _zeros()
     if "ieee" in (a.specials, b.specials):

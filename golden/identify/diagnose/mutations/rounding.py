@@ -312,6 +312,7 @@ def _overflowing(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
             ("wraps-never", "never", "sees no overflow: the exponent wraps around"),
         ):
             yield _rounding(f"overflow-{slug}", text, sets(overflows=rule))
+    # What an overflow gives depends on the rounding; another one than the step's may decide it.
     modes = {getattr(step, "rounding", "") for step in ins.program.steps_of(kind)}
     for mode in ("up", "down", "toward_zero", "nearest_even"):
         if mode not in modes:

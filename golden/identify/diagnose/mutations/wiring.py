@@ -33,6 +33,7 @@ def repeated(ins: Instruction) -> Iterator[Mutation]:
             yield Mutation(f"{name}-is-{other}", text, operands=partial(_take, name=name, other=other))
     if ins.pattern is not None or ins.k < 2:
         return
+    # Pairs of neighbours that get the same elements, then one element in place of another.
     every = range(ins.k)
     for word, other, odd in (("odd", "even", 1), ("even", "odd", 0)):
         text = f"the {word} products are those of the {other} elements next to them"
@@ -100,6 +101,7 @@ def _integer_signs(ins: Instruction, name: str) -> Iterator[Mutation]:
         what, slug = (name, name) if k is None else (f"{name}[{k}]", f"{name}-{k}")
         weight = 1.0 if k is None else _ONE_ELEMENT
         sign = partial(_with_sign, name=name, k=k, bits=fmt.integer_bits)
+        # The word without its sign, or with a wrong one.
         if fmt.signed:
             yield _operands(f"{slug}-unsigned", f"{what} is read as unsigned", partial(sign, of=None), weight)
             for word, high in (("high", True), ("inverted", False)):
@@ -113,6 +115,7 @@ def _integer_signs(ins: Instruction, name: str) -> Iterator[Mutation]:
             yield _operands(
                 f"{slug}-signed", f"{what} is read as signed", partial(sign, of=(name, k)), weight
             )
+        # The sign of another operand, or of another element.
         for other in (OTHERS[name],) if fmt.signed and not ins.formats[OTHERS[name]].is_float else ():
             it = other if k is None else f"{other}[{k}]"
             text = f"the sign of {what} is taken from {it}"

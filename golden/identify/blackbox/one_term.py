@@ -1,0 +1,391 @@
+"""What answers to one term show, whatever the order of the sum: the terms that a unit negates, the rounding
+of its results, the registers of its sums, and the products that it loses.
+
+Only c, or only one product, is in these questions. While such a property is wrong, every order of the sum is
+wrong on most questions, and the nearest order is not near the unit. So skeletons get it before they are
+ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.identify.blackbox import structure
+from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
+from golden.number.formats import Format, Kind
+from golden.number.frozen import replace
+from golden.number.rounding import MODES, encode_fraction
+from golden.program.keys import NEGATE
+from golden.program.program import Operation
+from golden.program.steps import Multiply, Round, Step, Sum
+
+Signs = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """Finite nonzero terms that were alone in a question, their places among the products (0 for c), their
+    exponents, and the finite answers."""
+
+    values: Numbers
+    places: npt.NDArray[np.int64]
+    exponents: npt.NDArray[np.int64]
+    answers: Numbers
+
+
+def _terms(bank: Bank, name: str) -> _Terms:
+    """The terms of questions with one term, "c" or "products", and what was answered."""
+    alone = bank.of_kinds(frozenset(kind for kind, term in ALONE if term == name))
+    read = ["c"] if name == "c" else ["a", "b"]
+    factors = [alone.values(one).reshape(len(alone), -1) for one in read]
+    with np.errstate(all="ignore"):
+        each = np.prod(factors, axis=0)
+    place = np.argmax(np.nan_to_num(np.abs(each)), axis=1)
+    rows = np.arange(len(alone))
+    answers = alone.values("d")
+    known = np.isfinite(each).all(axis=1) & np.isfinite(answers) & (each[rows, place] != 0)
+    some = [one[rows, place][known] for one in factors]
+    exponents = np.stack([np.frexp(one)[1] - 1 for one in some]).sum(axis=0)
+    return _Terms(each[rows, place][known], place[known], np.asarray(exponents, np.int64), answers[known])
+
+
+# Signs ------------------------------------------------------------------------------------------------------
+
+
+def with_signs(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons that negate the terms that answers to one term show to be negated; if only some skeletons
+    can, these. Signs that no skeleton can produce are ignored: sums that wrap have either.
+
+    An operation that negates its c negates the sum so far: along a chain the products of earlier operations
+    come out with one sign, the products of later ones with the other."""
+    seen = [_seen(bank.of_kinds(frozenset((kind,))), name) for kind, name in ALONE]
+    upright = _Turned(1, np.ones(bank.takes.stored_k, np.int64))
+    if all(_agree(one, upright) for one in seen):
+        return list(skeletons)
+    words = [_words(one) for one in skeletons]
+    decided = [one for one in seen if any(_agree(one, turned) for some in words for _, turned in some)]
+    found = [_turning(one, some, decided) for one, some in zip(skeletons, words, strict=True)]
+    return [one for some in found for one in some] or list(skeletons)
+
+
+@dataclass(frozen=True)
+class _Turned:
+    """The sign, 1 or -1, with which a program adds c, and each product; 0: it does not."""
+
+    c: int
+    products: Signs
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Signs of the terms of questions with one, (n, terms), and of their answers, (n,)."""
+
+    of_c: bool
+    terms: Signs
+    answers: Signs
+
+
+def _seen(alone: Bank, name: str) -> _Seen:
+    """The questions with only c, or only one product, whose term and answer both have a sign."""
+    signs = {one: _signs(alone.values(one)) for one in "abc"}
+    terms = signs["c"][:, None] if name == "c" else signs["a"] * signs["b"]
+    answers = _signs(alone.values("d"))
+    known = (answers != 0) & (terms != 0).any(axis=1)
+    return _Seen(name == "c", terms[known], answers[known])
+
+
+def _signs(numbers: Numbers) -> Signs:
+    """1 and -1 by the sign of each number, 0 for zeros, infinities and NaNs."""
+    return np.where(np.isfinite(numbers), np.sign(numbers), 0).astype(np.int64)
+
+
+def _agree(seen: _Seen, turned: _Turned) -> bool:
+    """Whether most answers have the signs that a program produces, or too few have a sign: of integers that
+    wrap, most have the sign of the sum."""
+    expected = seen.terms @ (np.array([turned.c]) if seen.of_c else turned.products)
+    right = int(np.count_nonzero(expected * seen.answers > 0))
+    return len(seen.answers) < ENOUGH or right >= AGREEING * len(seen.answers)
+
+
+_Words = list[tuple[tuple[str, ...], _Turned]]
+
+
+def _words(one: Candidate) -> _Words:
+    """A word of `negate` for each operation, and the signs with which the program then adds its terms: one
+    word for all, or one for operations that read c, while operations that add to earlier results negate no
+    sum again."""
+    given = [(word,) * len(one.operations) for word in NEGATE.words]
+    for word, rest in product(NEGATE.words, ("none", "product")):
+        given.append(tuple(word if o.seed == "c" else rest for o in one.operations))
+    return [(words, _of_program(one.operations, words, one.takes.stored_k)) for words in given]
+
+
+def _turning(one: Candidate, words: _Words, seen: Sequence[_Seen]) -> list[Candidate]:
+    """A candidate that negates as observed; several if c, or some products, showed no sign."""
+    said = [said for said, turned in words if all(_agree(one, turned) for one in seen)]
+    plain = [words for words in said if len(set(words)) == 1]
+    made = (one.with_operations(map(_with_word, one.operations, words)) for words in plain or said[:1])
+    return list({new.operations: new for new in made if new is not None}.values())
+
+
+def _with_word(operation: Operation, word: str) -> Operation:
+    steps = [replace(step, negate=word) if isinstance(step, Multiply) else step for step in operation.steps]
+    return operation.with_steps(steps)
+
+
+def _of_program(operations: Sequence[Operation], words: Sequence[str], k: int) -> _Turned:
+    """The signs with which a program adds its terms, if its operations have these words, the last one first:
+    what an operation negates, it negates of all that its c consists of."""
+    c, products = 0, np.zeros(k, np.int64)
+    signs: dict[str, int] = {operations[-1].to: 1}
+    for operation, word in zip(reversed(operations), reversed(words), strict=True):
+        sign = signs.get(operation.to, 0)
+        multiplies = any(isinstance(step, Multiply) for step in operation.steps)
+        products[list(operation.k_index)] = sign * (-1 if multiplies and word in ("product", "both") else 1)
+        own = sign * (-1 if multiplies and word in ("c", "both") else 1)
+        if operation.seed == "c":
+            c = own
+        signs[operation.seed] = own
+        signs |= dict.fromkeys(operation.addends, sign)
+    return _Turned(c, products)
+
+
+# Rounding ---------------------------------------------------------------------------------------------------
+
+
+_Rounded = tuple[Fraction, int]
+"""A term with the sign of its answer, and the answer."""
+
+
+def as_rounded(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons with the final rounding that answers to one term show, if they show one."""
+    d = bank.takes.formats["d"]
+    if not d.is_float:
+        return list(skeletons)
+    shown = {
+        _mode(d, list(_rounded_terms(bank.of_kinds(frozenset((kind,))), name))) for kind, name in ALONE
+    } - {None}
+    mode = shown.pop() if len(shown) == 1 else None
+    return list(skeletons) if mode is None else [_rounding(one, mode) or one for one in skeletons]
+
+
+def _rounded_terms(alone: Bank, name: str) -> Iterator[_Rounded]:
+    """Terms that lie between two normal results."""
+    takes = alone.takes
+    d = takes.formats["d"]
+    given = [alone.operands[one] for one in ("c" if name == "c" else "ab")]
+    codes = [(some[:, None] if name == "c" else some).tolist() for some in given]
+    for *rows, code in zip(*codes, alone.answers.tolist(), strict=True):
+        answer = d.decode(code)
+        value = _term([takes.formats[one] for one in ("c" if name == "c" else "ab")], rows)
+        if value and answer.kind == Kind.FINITE and _is_between(d, abs(value)):
+            yield (-abs(value) if answer.sign else abs(value)), code
+
+
+def _term(formats: Sequence[Format], rows: Sequence[Sequence[int]]) -> Fraction | None:
+    """The only product of finite factors that is not zero, or c; None where there is none."""
+    for codes in zip(*rows, strict=True):
+        numbers = [fmt.decode(code) for fmt, code in zip(formats, codes, strict=True)]
+        if all(one.kind == Kind.FINITE and one.value for one in numbers):
+            first, *others = (one.value for one in numbers)
+            return first * others[0] if others else first
+    return None
+
+
+def _is_between(d: Format, size: Fraction) -> bool:
+    within = Fraction(2) ** d.min_exponent <= size < Fraction(2) ** d.max_exponent
+    return within and encode_fraction(d, size, "down") != encode_fraction(d, size, "up")
+
+
+def _mode(d: Format, terms: Sequence[_Rounded]) -> str | None:
+    """The rounding of most answers, if no other one fits equally many."""
+    if len(terms) < ENOUGH:
+        return None
+    right = {mode: sum(encode_fraction(d, value, mode) == code for value, code in terms) for mode in MODES}
+    first, second = sorted(MODES, key=lambda mode: -right[mode])[:2]
+    return first if right[first] > max(right[second], AGREEING * len(terms)) else None
+
+
+def _rounding(one: Candidate, mode: str) -> Candidate | None:
+    """A candidate that rounds its result this way; None if additions round it."""
+    *head, last = one.operations
+    if not isinstance(last.final, Round):
+        return None
+    return one.with_operations(
+        (*head, last.with_steps((*last.steps[:-1], replace(last.final, rounding=mode))))
+    )
+
+
+# Registers --------------------------------------------------------------------------------------------------
+
+_SEEN, _MOST = 16, 0.5
+"""Terms too wide for a register that are needed to decide, and the share of them that has to agree."""
+_ROUNDED = 1 / 16
+"""The largest distance from an integer of the logarithm of a loss: results are rounded."""
+_FEW_BITS, _LOWEST, _FAR = 8, -16, 1 << 20
+"""Places within which nothing is cut; the lowest place for that; and an exponent beyond all others."""
+_CLAMPED = 1 - 2.0**-6
+"""Answers above this part of the largest one are at the end of a register that saturates."""
+
+
+def one_sided(bank: Bank) -> bool:
+    """Whether sums that need few bits have wrong answers, all of them too small or all too large. Nothing is
+    cut of such sums, so rounding cannot be the cause; one's complement by the sign of something other than an
+    operand can, because it changes sums of one sign only."""
+    takes = bank.takes
+    if not all(takes.formats[name].is_float for name in "abcd"):
+        return False
+    a, b, c, answers = map(bank.values, "abcd")
+    with np.errstate(all="ignore"):
+        terms = np.concatenate([a * b, c[:, None]], axis=1)
+        sums = terms.sum(axis=1)
+        known = np.isfinite(terms).all(axis=1) & np.isfinite(sums) & np.isfinite(answers)
+    known &= (terms != 0).any(axis=1)
+    known[known] &= _few_bits(terms[known], sums[known], takes.formats["d"])
+    less, more = (np.count_nonzero(known & some) for some in (answers < sums, answers > sums))
+    return bool(min(less, more) == 0 and max(less, more) >= _SEEN)
+
+
+def _few_bits(terms: Numbers, sums: Numbers, d: Format) -> npt.NDArray[np.bool_]:
+    """Sums whose terms all lie within a few places, not far below 1, where the point of a register can be,
+    and which d represents exactly among its normal numbers."""
+    top, low = (fold(_ends(terms, end), axis=1) for fold, end in ((np.max, 0), (np.min, 1)))
+    first, last = (_ends(sums[:, None], end)[:, 0] for end in (0, 1))
+    fits = (first - last <= d.fraction_bits) & (first <= d.max_exponent)
+    near = (top - low <= _FEW_BITS) & (low >= max(d.min_exponent, _LOWEST))
+    return np.asarray(near & (fits | (sums == 0)))
+
+
+def _ends(numbers: Numbers, end: int) -> npt.NDArray[np.int64]:
+    """The exponent of the highest bit (0) or the lowest (1); of zeros one that is above or below all."""
+    significands, exponents = np.frexp(numbers)
+    whole = (significands * 2.0**53).astype(np.int64)
+    lowest = exponents - 54 + np.frexp((whole & -whole).astype(np.float64))[1]
+    return np.where(numbers != 0, lowest if end else exponents - 1, _FAR if end else -_FAR)
+
+
+def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons whose exact sums have the registers that answers to c alone, or to one product, show. The
+    register of c may also belong to operations that convert c and the result.
+
+    A register that is too narrow for one term changes every such term alike, or bounds every answer. A
+    fixed-point sum cuts all terms at the same place, whatever it holds."""
+    if not bank.takes.formats["d"].is_float:
+        return list(skeletons)
+    shown = {name: _register(bank, name) for _, name in ALONE}
+    made = list(skeletons)
+    for name, keys in shown.items():
+        made = [_with_register(one, name, keys) for one in made] if keys else made
+    converted = [new for one in skeletons for new in structure.converted(one)] if shown["c"] else []
+    return [*made, *(_with_register(one, "c", shown["c"], alone=True) for one in converted)]
+
+
+def _register(bank: Bank, name: str) -> dict[str, Any]:
+    """The keys of the sum of a term; none where all terms fit."""
+    terms = _terms(bank, name)
+    top = _top(terms, bank.takes.formats["d"].max_exponent)
+    if top is not None:
+        ends = np.abs(terms.answers[(terms.answers != 0) & (np.abs(terms.values) >= 2.0 ** (top + 1))])
+        clamps = np.count_nonzero(ends > _CLAMPED * 2.0**top) > _MOST * len(ends)
+        point = min(top, 0)
+        return {
+            "exponent": point,
+            "width": top + 1 - point,
+            "overflow": "saturate" if clamps else "wrap",
+        }
+    width = _width(terms)
+    return {} if width is None else {"width": width}
+
+
+def _top(terms: _Terms, most: int) -> int | None:
+    """The power of two that no answer exceeds, although terms do; None if that is the format's own limit, or
+    if larger terms give zero."""
+    size = float(np.abs(terms.answers).max(initial=0.0))
+    top = int(np.ceil(np.log2(size))) if size else most
+    above = (np.frexp(terms.values)[1] > top + 1) & (terms.answers != 0)
+    return top if top < most and np.count_nonzero(above) >= _SEEN else None
+
+
+def _width(terms: _Terms) -> int | None:
+    """The width of a register that wraps: how many places above its own exponent the number lies that was
+    lost from a term, if most terms with a large loss agree."""
+    lost = np.abs(terms.values - terms.answers)
+    much = lost > np.abs(terms.values) / 2
+    places = np.log2(lost[much]) - terms.exponents[much]
+    whole = np.rint(places)
+    found, counts = np.unique(whole[np.abs(places - whole) < _ROUNDED], return_counts=True)
+    if not len(found) or counts.max() < max(_SEEN, _MOST * np.count_nonzero(much)):
+        return None
+    width = int(found[np.argmax(counts)])
+    return width if width >= 1 else None
+
+
+def _with_register(one: Candidate, name: str, keys: dict[str, Any], alone: bool = False) -> Candidate:
+    """A candidate whose exact sums of a term, or of the term `alone`, have these keys; itself if no unit can
+    have them."""
+
+    def changed(step: Step) -> Step:
+        holds = isinstance(step, Sum) and (step.of == (name,) if alone else name in step.of)
+        return replace(step, **keys) if holds else step
+
+    return one.with_each_step(changed) or one
+
+
+# Lost products ----------------------------------------------------------------------------------------------
+
+
+def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons that lose the products which change no answer; empty if all products show, or none does, or
+    no skeleton loses exactly these.
+
+    A chain may add nothing to its earlier result, or leave that unaligned whatever lies between. Then only
+    the products of its last operation show."""
+    takes = bank.takes
+    if not all(takes.formats[name].is_float for name in "abd"):
+        return []
+    exponents = _exponents(bank)
+    lost = {k for k, values in exponents.items() if len(values) <= 1}
+    every = {exponent for k in lost for exponent in exponents[k]}  # that of no product where there is one
+    shown = exponents.keys() - lost
+    if not lost or not shown or len(every) > 1:
+        return []
+    earlier = [(one, _before_the_last(one)) for one in skeletons]
+    chains = [one for one, before in earlier if lost <= before and not shown & before]
+    return [new for one in chains for new in _without_earlier(one, min(every, default=None))]
+
+
+def _exponents(bank: Bank) -> dict[int, frozenset[int]]:
+    """By product, the exponents of the answers to it alone; only products with enough questions."""
+    terms = _terms(bank, "products")
+    found = {k: terms.answers[terms.places == k] for k in range(bank.takes.stored_k)}
+    # With fewer questions a product does not count as lost.
+    needed = 4
+    return {
+        k: frozenset((np.frexp(values[values != 0])[1] - 1).tolist())
+        for k, values in found.items()
+        if len(values) >= needed
+    }
+
+
+def _before_the_last(one: Candidate) -> frozenset[int]:
+    """The products of all operations except the last one that has any."""
+    *earlier, _ = [frozenset(o.k_index) for o in one.operations if o.k_index] or [frozenset()]
+    return frozenset().union(*earlier)
+
+
+def _without_earlier(one: Candidate, floor: int | None) -> Iterator[Candidate]:
+    """A chain whose sums of products leave out the earlier result, whose alignments drop it, or add it
+    unshifted: then it shows at a floor, unless that is below all results."""
+    dropped = structure.dropped_above(one, linked=True)
+    unshifted = structure.unshifted(one, floor)
+    yield from filter(None, (structure.uncounted(one, "c", linked=True), dropped, unshifted))
