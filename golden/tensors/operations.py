@@ -20,8 +20,8 @@ import triton
 import triton.language as tl
 from triton.runtime.interpreter import TensorHandle as Handle
 
-import golden
 from golden.errors import OperandError
+from golden.functions.functions import mufu
 from golden.kernels import sums, triton_dot
 from golden.kernels.conversion import can_convert, convert_codes
 from golden.kernels.fma_plans import fma
@@ -397,10 +397,9 @@ def _converted(codes: Bits, source: str, target: str, rounding: str = "nearest_e
 
 
 @cache
-def _unit(name: str) -> Callable[[Bits], Bits] | None:
-    """A function of the chip's special-function unit on raw codes; None where golden models none."""
-    models = getattr(golden, "mufu", None)
-    return None if models is None else models("hopper", name)
+def _unit(name: str) -> Callable[[Bits], Bits]:
+    """A function of the chip's special-function unit on raw codes."""
+    return mufu("hopper", name)
 
 
 def _special(name: str, shown: str) -> Callable[..., Any]:
@@ -408,7 +407,7 @@ def _special(name: str, shown: str) -> Callable[..., Any]:
 
     def call(run: Any, own: Any, x: Any) -> Any:
         unit = _unit(name)
-        if unit is None or x.data.dtype != np.float32:
+        if x.data.dtype != np.float32:
             run.cpu[shown] += 1
             return own(x)
         return _handle(unit(_codes(x)), x)
@@ -419,7 +418,7 @@ def _special(name: str, shown: str) -> Callable[..., Any]:
 def _exponential(run: Any, own: Any, x: Any) -> Any:
     """`tl.exp` of f32: 2 to the power of x times log2(e), which is rounded."""
     unit = _unit("ex2.approx.f32")
-    if unit is None or x.data.dtype != np.float32:
+    if x.data.dtype != np.float32:
         run.cpu["tl.exp"] += 1
         return own(x)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -430,7 +429,7 @@ def _divided(run: Any, own: Any, x: Any, y: Any) -> Any:
     """`/` of f32, which is div.full: x times the unit's reciprocal of y. A divisor whose reciprocal would be
     subnormal, or infinite for being subnormal itself, is scaled together with x."""
     unit = _unit("rcp.approx.ftz.f32")
-    if unit is None or x.data.dtype != np.float32:
+    if x.data.dtype != np.float32:
         run.cpu["tl.fdiv"] += 1
         return own(x, y)
     size = np.abs(y.data)
