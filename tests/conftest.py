@@ -30,7 +30,6 @@ gc.set_threshold(20_000, 10, 10)
 # Each command that a test invokes would read the signatures of all anew: 0.15 s for each of a thousand.
 typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
-sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 
 settings.register_profile(
