@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import random
 
+import numpy as np
 import pytest
 
-from golden.circuit.words import Word, Words
+from golden.circuit.words import Word, Words, evaluate, order
 from golden.proof import cases
 from golden.proof.checker import NotAProof, check
 from golden.proof.lemmas import SOLVER, Certificate
 from golden.proof.prover import Prover
-from golden.proof.solver import HOLD, NEVER, smtlib
+from golden.proof.solver import HOLD, NEVER, again, smtlib
 from golden.workers.pool import workers
 
 pytest.importorskip("bitwuzla")
@@ -95,3 +97,31 @@ def test_questions_of_one_structure_have_one_text() -> None:
     assert smtlib([first]) == smtlib([second]) == smtlib([other])
     assert smtlib([third]) != smtlib([first]), "its variable reaches farther"
     assert smtlib([words.invert(first)]) != smtlib([first])
+
+
+@pytest.mark.parametrize("first", [0, pytest.param(15, marks=pytest.mark.long)])
+def test_a_unit_with_a_random_fault_is_proved_only_if_no_operands_show_it(first: int) -> None:
+    """All 2^17 operands are the truth: of faults at one pattern of some bits half show nothing."""
+    every = np.arange(1 << 17)
+    columns = {"x": every & 63, "y": every >> 6 & 63, "n": every >> 12}
+    seen = set()
+    for seed in range(first, 15 if not first else 300):
+        rng = random.Random(seed)
+        words, unit, spec = adders()
+        place = rng.choice([word for word in order([unit]) if word.op not in ("var", "const")])
+        ports = [words.variable(name, width) for name, width in (("n", 5), ("y", 6), ("x", 6))]
+        operands = words.concat(*ports)
+        bits = rng.randint(1, 13)
+        trigger = words.equal(words.extract(operands, 17 - bits), words.constant(rng.getrandbits(bits), bits))
+        made: dict[Word, Word] = {}
+        for word in order([unit]):
+            made[word] = again(words, word, [made[arg] for arg in word.args])
+            if word is place:
+                wrong = words.differ(made[word], words.constant(1 << rng.randrange(word.width), word.width))
+                made[word] = words.choose(trigger, wrong, made[word])
+        values = evaluate([made[unit], spec], columns)
+        right = bool((values[made[unit]] == values[spec]).all())
+        found, answer = cases.by_cases(Prover(words, {}, math.inf), made[unit], spec, 60)
+        assert (found is not None) == right and answer.result == (NEVER if right else HOLD), seed
+        seen.add(right)
+    assert seen == {True, False}
