@@ -36,7 +36,7 @@ FIRST_SEED = 100
 """Of the faults of --triggers: a proof plants those of 1 and 2 by itself."""
 
 
-def proof(file: Path, seconds: float) -> dict[str, Any]:
+def proof(file: Path, seconds: float, jobs: int = 1) -> dict[str, Any]:
     """A unit's row. A counterexample is not replayed in a simulator, as `mmagold rtl prove` does."""
     row: dict[str, Any] = {"unit": file.stem if file.stem != "dut" else file.parent.name}
     start = time.monotonic()
@@ -46,7 +46,7 @@ def proof(file: Path, seconds: float) -> dict[str, Any]:
         return row | {"verdict": REFUSED, "why": str(error).splitlines()[0][:200]}
     row |= {"words": len(problem.words), "latency": read.latency, "reading": time.monotonic() - start}
     busy = time.process_time()
-    found = settled(problem, seconds).as_dict()
+    found = settled(problem, seconds, jobs=jobs).as_dict()
     return row | found | {"cpu": time.process_time() - busy}
 
 

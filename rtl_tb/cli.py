@@ -256,6 +256,9 @@ def prove(
         float,
         typer.Option("--seconds", min=1, help="Of the search; a proof has as long again to be checked."),
     ] = 300.0,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Cases and lemmas at a time.")
+    ] = 1,
     failures: Annotated[
         Path, typer.Option("--failures", help="Folder for the capsule of a counterexample.")
     ] = Path("failures"),
@@ -283,7 +286,7 @@ def prove(
             progress(text, 0, 0)
 
         options = Options(failures=failures, build=build, budget=30.0)
-        found = run_proof(file, seconds, options, tell, listen)
+        found = run_proof(file, seconds, options, tell, listen, jobs)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:

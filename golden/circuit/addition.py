@@ -55,7 +55,8 @@ def _sum(
         # Each term has an exponent of its own: they meet in one fixed-point register, whose last place is
         # that of the finest bit that a term can have.
         lowest = min([after.lsb] + [number.reach[0] + number.offset for number in numbers])
-        width = max(after.size - lowest, 0) + 2
+        largest = max(-after.least, after.greatest) * power(-lowest)
+        width = min(max(after.size - lowest, 0) + 2, max(int(-(-largest // 1)).bit_length(), 1) + 1)
         base, offset, reach = build.exponent(0), lowest, (0, 0)
         placed = []
         for label, number in terms:
@@ -266,7 +267,7 @@ def ieee(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
     assert fmt is not None, "a multiply is rounded only where it has a format"
     with build.inside(name):
         code = to_code(build, build.with_sticky(exact), ieee_rule(step, fmt))
-    return build.decode(fmt, build.mark(name, code))
+    return build.decode(fmt, build.code(name, code))
 
 
 def _named(build: Builder, number: Number, name: str) -> Number:
@@ -424,7 +425,18 @@ def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | N
     for one in reversed(handed):
         if one is not None:
             found = build.chosen(one.nan, _handed(build, one, step.quieted, found), found)
-    return _named(build, found, name)
+    return _named(build, _packed(build, found, step, f"{name}.d"), name)
+
+
+def _packed(build: Builder, number: Number, step: Additions | Fma, name: str) -> Number:
+    """A result as the code of its format, NaNs included: one word, which a unit that hands codes on has, too.
+
+    Only formats whose codes say all that the number does are packed.
+    """
+    fmt = step.format
+    if not fmt.is_float or fmt.specials != "ieee" or fmt.ignored:
+        return number
+    return build.decode(fmt, build.code(name, written(build, number, step, fmt)))
 
 
 def _plain_nan(build: Builder, like: Number) -> Number:

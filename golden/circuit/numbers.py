@@ -69,6 +69,7 @@ class Builder:
         exponent_bits: of every exponent: any one of the program and any difference of two fits.
         named: the words that have a name.
         points: named words in the order in which they were made, with the step that made them.
+        codes: points that are codes, results of a step that later ones or the ports take.
         facts: named conditions that hold for all operands.
         raised: status flags and when they are raised.
         ended: whether the operation has its result already.
@@ -79,6 +80,7 @@ class Builder:
     def __init__(self, words: Words, exponent_bits: int) -> None:
         self.words, self.exponent_bits = words, exponent_bits
         self.points: dict[str, Word] = {}
+        self.codes: set[Word] = set()
         self.named: set[Word] = set()
         self._intervals: dict[int, tuple[int, int]] = {}
         self.places: dict[str, tuple[int, int]] = {}
@@ -100,6 +102,11 @@ class Builder:
             self.named.add(word)
             self.places[name] = self.step
         return word
+
+    def code(self, name: str, word: Word) -> Word:
+        """Names a code."""
+        self.codes.add(word)
+        return self.mark(name, word)
 
     @contextmanager
     def inside(self, name: str) -> Iterator[None]:

@@ -60,6 +60,7 @@ class Circuit:
         assumed: conditions of one bit on the operands, without which nothing is said: codes of metadata and
             modes that the unit does not take.
         places: the operation and the step, by number, that a point belongs to.
+        codes: words that are codes, results of a step; see Builder.
     """
 
     words: Words
@@ -69,6 +70,7 @@ class Circuit:
     facts: list[tuple[str, Word]]
     assumed: list[tuple[str, Word]] = field(default_factory=list)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    codes: frozenset[Word] = frozenset()
 
 
 def circuit_of(instruction: Instruction, words: Words, inputs: Mapping[str, Word] | None = None) -> Circuit:
@@ -90,15 +92,16 @@ def circuit_of(instruction: Instruction, words: Words, inputs: Mapping[str, Word
     if one.modes is None:
         made = _of_program(one, words, operands, "")
         assumed += made.assumed
-        outputs = made.outputs
+        outputs, codes = made.outputs, made.codes
         points, places, facts = made.points, made.places, made.facts
     else:
-        outputs, points, places, facts = _of_modes(one, words, operands, assumed)
+        outputs, points, places, facts, codes = _of_modes(one, words, operands, assumed)
     # A word can get its name after one that is made of it: the numbers have the order.
     reached = set(order([*outputs.values()]))
     named = sorted(points.items(), key=lambda item: item[1].number)
     points = {name: word for name, word in named if word in reached}
-    return Circuit(words, given, outputs, points, facts, assumed, {name: places[name] for name in points})
+    places = {name: places[name] for name in points}
+    return Circuit(words, given, outputs, points, facts, assumed, places, codes & reached)
 
 
 def input_widths(unit: Signature) -> dict[str, int]:
@@ -113,13 +116,16 @@ def input_widths(unit: Signature) -> dict[str, int]:
 
 def _of_modes(
     unit: Instruction, words: Words, operands: dict[str, Word], assumed: list[tuple[str, Word]]
-) -> tuple[dict[str, Word], dict[str, Word], dict[str, tuple[int, int]], list[tuple[str, Word]]]:
+) -> tuple[
+    dict[str, Word], dict[str, Word], dict[str, tuple[int, int]], list[tuple[str, Word]], frozenset[Word]
+]:
     """One circuit a mode, of which the operand `mode` chooses; what modes share is built once."""
     mode = operands.pop("mode")
     outputs: dict[str, Word] = {}
     points: dict[str, Word] = {}
     places: dict[str, tuple[int, int]] = {}
     facts: list[tuple[str, Word]] = []
+    codes: frozenset[Word] = frozenset()
     used = []
     for code, one in unit.mode_units.items():
         made = _of_program(one.stateless, words, operands, f"mode{code}.")
@@ -130,10 +136,11 @@ def _of_modes(
         known = set(points.values())
         points |= {name: word for name, word in made.points.items() if word not in known}
         places |= made.places
+        codes |= made.codes
         facts += [one for one in made.facts if one[1] not in {fact for _, fact in facts}]
         assumed += [condition for condition in made.assumed if condition not in assumed]
     assumed.append(("mode is one that the unit uses", words.any_of(used)))
-    return outputs, points, places, facts
+    return outputs, points, places, facts, codes
 
 
 def _held_or_given(unit: Instruction, words: Words, operands: dict[str, Word]) -> dict[str, Word]:
@@ -180,6 +187,8 @@ def _of_program(unit: Instruction, words: Words, operands: dict[str, Word], pref
     for index, operation in enumerate(unit.program.operations):
         build.prefix = prefix + (f"op{index}." if many else "")
         code = _Operation(build, unit, operation, index, elements, results).run()
+        if many:
+            build.code("d", code)
         flags += build.raised
         build.raised = []
         results[operation.to] = code
@@ -187,7 +196,8 @@ def _of_program(unit: Instruction, words: Words, operands: dict[str, Word], pref
     if unit.status:
         bits = [build.any_of(condition for flag, condition in flags if flag == name) for name in unit.status]
         outputs["flags"] = words.concat(*reversed(bits))
-    return Circuit(words, operands, outputs, build.points, build.facts, assumed, build.places)
+    codes = frozenset(build.codes)
+    return Circuit(words, operands, outputs, build.points, build.facts, assumed, build.places, codes)
 
 
 def _elements(unit: Instruction, words: Words, name: str, word: Word) -> list[Word]:

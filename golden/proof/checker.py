@@ -6,7 +6,7 @@
 2. Each lemma holds. A question to the solver is written anew as text and asked of z3, or where that has no
    answer in time of bitwuzla without its rewriting. Two words that are said to be the same sum are computed
    at random and extreme values of the words they are made of, and their lowest bits are asked of the solver:
-   a sum that is another one differs there or in half of all values.
+   a sum that is another one differs there or in half of all values, one of products of n words in one of 2^n.
 3. They compose: the unit's result is made again, word by word, and becomes the specification's.
 
 What is trusted: golden/circuit/words.py (folding), this file, the text of questions (solver.smtlib), and the
@@ -21,18 +21,26 @@ import importlib.util
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from golden.circuit.words import Word, Words, evaluate, order
+from golden.circuit.words import CircuitError, Word, Words, evaluate, order
 from golden.errors import MmagoldError
-from golden.proof.lemmas import LINEAR, SOLVER, Certificate, Lemma
-from golden.proof.solver import NEVER, UNKNOWN, again, smtlib
+from golden.proof.lemmas import LINEAR, PRODUCT, SOLVER, Certificate, Lemma, product_bound
+from golden.proof.solver import NEVER, UNKNOWN, again, ask_text, smtlib
 
 VALUES = 256
-"""Values at which two sums are compared: two that differ agree in half of them at most, each time."""
+"""Values at which two sums are compared: two that differ agree in half of them at most, each time, and in 15
+of 16 where they have products of four words."""
 LOWEST = 3
 """Lowest bits of two sums that the solver compares."""
+LEAST = 0.5
+"""Seconds that a solver has for a question at least, however often it knew no answer."""
+LAST = 6
+"""How much longer than the others the last solver has: there is none after it."""
+LOTS = 64
+"""Parts into which the questions of a proof are dealt out to processes: a few for each of them."""
 _PLAIN = {"REWRITE_LEVEL": 0, "PREPROCESS": False}
 """Settings of bitwuzla by which it does without what it may share a fault with the prover's run in."""
 Ask = Callable[[str, float], str]
@@ -51,11 +59,14 @@ class Checked:
     seconds: float
 
 
-def check(certificate: Certificate, seconds: float, each: float = 10.0) -> Checked:
+def check(
+    certificate: Certificate, seconds: float, each: float = 10.0, executor: Executor | None = None
+) -> Checked:
     """Checks a proof.
 
     Args:
         seconds: for all of it; `each`: for one question to one solver.
+        executor: processes that answer questions; None: this one does it alone.
 
     Raises:
         NotAProof: a lemma does not hold or is not known to, or they do not compose.
@@ -63,11 +74,14 @@ def check(certificate: Certificate, seconds: float, each: float = 10.0) -> Check
     start = time.monotonic()
     by: dict[str, int] = {}
     _composed(certificate)
-    solvers = list(_solvers())
-    for place in _used(certificate):
+    asked = _Asked(list(_solvers()), each)
+    questions = {place: _question(certificate, place) for place in _used(certificate)}
+    if executor is not None:
+        asked.ahead(executor, [text for text in questions.values() if text is not None], start + seconds)
+    for place, text in questions.items():
         if time.monotonic() > start + seconds:
             raise NotAProof(f"its lemmas from {place} on were not checked in {seconds:g} s")
-        name = _held(certificate, place, certificate.lemmas[place], solvers, each)
+        name = _held(certificate.lemmas[place], place, text, asked)
         by[name] = by.get(name, 0) + 1
     return Checked(by, time.monotonic() - start)
 
@@ -103,10 +117,63 @@ def _used(proof: Certificate) -> list[int]:
     return sorted(found)
 
 
-def _held(
-    proof: Certificate, place: int, lemma: Lemma, solvers: Sequence[tuple[str, Ask]], seconds: float
-) -> str:
-    """What showed that a lemma holds."""
+class _Asked:
+    """Questions to the solvers, one after the other. A text is asked once: that is for all lemmas of one
+    structure.
+
+    Args:
+        seconds: for a question to one solver; the last one has LAST as much.
+    """
+
+    def __init__(self, solvers: Sequence[tuple[str, Ask]], seconds: float) -> None:
+        self._solvers, self._seconds = solvers, seconds
+        self._never: dict[str, str] = {}
+        self._waits = {name: seconds for name, _ in solvers}
+
+    def ahead(self, executor: Executor, texts: Sequence[str], until: float) -> None:
+        """Asks several questions at a time, so that the answers are known."""
+        once = [*dict.fromkeys(texts)]
+        lots = [once[at::LOTS] for at in range(LOTS)]
+        left = until - time.monotonic()
+        for found in executor.map(_answers, lots, [self._seconds] * LOTS, [left] * LOTS):
+            self._never |= found
+
+    def of(self, text: str) -> tuple[str, str]:
+        """The answer, and the solver that gave it."""
+        if text in self._never:
+            return NEVER, self._never[text]
+        for at, (name, ask) in enumerate(self._solvers):
+            last = at == len(self._solvers) - 1
+            answer = ask(text, LAST * self._seconds if last else self._waits[name])
+            # A solver that knew no answer is waited for half as long the next time: another one has to do it.
+            better = self._waits[name] * (0.5 if answer == UNKNOWN else 2)
+            self._waits[name] = min(max(better, LEAST), self._seconds)
+            if answer == NEVER:
+                self._never[text] = name
+            if answer != UNKNOWN:
+                return answer, name
+        return UNKNOWN, ""
+
+
+def _answers(texts: Sequence[str], each: float, seconds: float) -> dict[str, str]:
+    """Those of some questions that have no answer but NEVER, each with the solver that said it."""
+    asked, until = _Asked([*_solvers()], each), time.monotonic() + seconds
+    return {
+        text: name
+        for text in texts
+        if time.monotonic() < until
+        for answer, name in [asked.of(text)]
+        if answer == NEVER
+    }
+
+
+def _question(proof: Certificate, place: int) -> str | None:
+    """The question that has to have the answer NEVER for a lemma to hold; None: it needs no solver.
+
+    Raises:
+        NotAProof: what needs no solver is wrong already.
+    """
+    lemma = proof.lemmas[place]
     if lemma.left.width != lemma.right.width:
         raise NotAProof(f"lemma {place} is about words of different widths")
     for fact in lemma.facts:
@@ -116,6 +183,9 @@ def _held(
     if any(word.width != 1 for word in facts):
         raise NotAProof(f"lemma {place} assumes a word that is no bit")
     pair = (lemma.left, lemma.right)
+    if lemma.method == PRODUCT:
+        _bounded(proof, place, lemma)
+        return None
     if lemma.method == LINEAR and not facts:
         if (at := _differ(pair, lemma.free, place)) is not None:
             raise NotAProof(f"lemma {place}: the two sums differ, as at {at}")
@@ -124,16 +194,32 @@ def _held(
     elif lemma.method != SOLVER:
         raise NotAProof(f"lemma {place} was proved by {lemma.method!r}, which is no method")
     apart = proof.words.invert(proof.words.equal(*pair))
-    text = smtlib([apart, *facts, *proof.assumed], lemma.free)
-    for name, ask in solvers:
-        answer = ask(text, seconds if lemma.method == SOLVER else seconds / 2)
-        if answer == NEVER:
-            return name if lemma.method == SOLVER else f"values, and {name} for the lowest bits"
-        if answer != UNKNOWN:
-            raise NotAProof(f"lemma {place} ({lemma.name or lemma.left}) does not hold: {name} refutes it")
+    return smtlib([apart, *facts, *proof.assumed], lemma.free)
+
+
+def _held(lemma: Lemma, place: int, question: str | None, asked: _Asked) -> str:
+    """What showed that a lemma holds."""
+    if question is None:
+        return "the growth of products"
+    answer, name = asked.of(question)
+    if answer == NEVER:
+        return name if lemma.method == SOLVER else f"values, and {name} for the lowest bits"
+    if answer != UNKNOWN:
+        raise NotAProof(f"lemma {place} ({lemma.name or lemma.left}) does not hold: {name} refutes it")
     if lemma.method == LINEAR:
         return "values alone"
     raise NotAProof(f"lemma {place} ({lemma.name or lemma.left}) is not known to hold to a second solver")
+
+
+def _bounded(proof: Certificate, place: int, lemma: Lemma) -> None:
+    """Makes the bound of a product again; that products of unsigned numbers grow with these needs no
+    solver."""
+    try:
+        bit = product_bound(proof.words, *lemma.free)
+    except (CircuitError, TypeError) as error:
+        raise NotAProof(f"lemma {place} bounds no product: {error}") from error
+    if bit is not lemma.left or lemma.right.constant != 1 or lemma.facts:
+        raise NotAProof(f"lemma {place} is another bound than that of {lemma.free[0]}")
 
 
 def _differ(pair: tuple[Word, Word], free: Sequence[Word], seed: int) -> dict[str, int] | None:
@@ -190,12 +276,4 @@ def _ask_z3(text: str, seconds: float) -> str:
 
 
 def _ask_bitwuzla(text: str, seconds: float) -> str:
-    api: Any = importlib.import_module("bitwuzla")
-    options = api.Options()
-    for name, value in _PLAIN.items():
-        options.set(getattr(api.Option, name), value)
-    options.set(api.Option.TIME_LIMIT_PER, int(seconds * 1000))
-    parser = api.Parser(api.TermManager(), options)
-    parser.parse(text.replace("(check-sat)\n", ""), True, False)
-    result = parser.bitwuzla().check_sat()
-    return NEVER if result == api.Result.UNSAT else "holds" if result == api.Result.SAT else UNKNOWN
+    return ask_text(text, seconds, _PLAIN)

@@ -153,6 +153,7 @@ def problem_of(x: Instruction, y: Instruction) -> Problem:
         assumed,
         allowed(words, assumed, columns(short, VECTORS)),
         {name: short.code_format(name).bits for name in operands},
+        spec.codes,
     )
 
 

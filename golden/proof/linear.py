@@ -4,8 +4,9 @@
     forms.of(word) == forms.of(other)  # then the two are equal for all operands
 
 A word of w bits is written as a sum of atoms with whole coefficients, modulo 2^w. An atom is a word read
-without a sign, the majority of three words, or a choice between two sums. `-x`, `~x + 1`,
-`x ^ {s, s, ...} + s`, carry-save adders and sums of other widths whose ranges fit become the same sum.
+without a sign, the majority of three words, the product of three or more in any order, or a choice between
+two sums. `-x`, `~x + 1`, `x ^ {s, s, ...} + s`, carry-save adders and sums of other widths whose ranges fit
+become the same sum.
 Solvers are slow at what this does at once.
 """
 
@@ -18,7 +19,9 @@ from typing import Any
 from golden.circuit.words import Word, order
 
 Terms = Mapping[Any, int]
-"""Coefficients by atom: a Word, a Choice or a Majority."""
+"""Coefficients by atom: a Word, a Choice, a Majority or a Product."""
+_MOST_FACTORS = 4
+"""Factors of a Product: the checker's random values tell apart two sums of products of so many."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,14 @@ class Majority:
     """Of three words, bit by bit."""
 
     words: frozenset[Word]
+    width: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """Of three or more words, in the order of their numbers, as a whole number below 2^width."""
+
+    words: tuple[Word, ...]
     width: int
 
 
@@ -109,7 +120,7 @@ class Forms:
                     look(atom.then)
                     look(atom.other)
                 else:
-                    found.update(dict.fromkeys(atom.words if isinstance(atom, Majority) else [atom]))
+                    found.update(dict.fromkeys([atom] if isinstance(atom, Word) else atom.words))
 
         look(self.of(word).terms)
         return [*found]
@@ -138,6 +149,7 @@ class Forms:
                 for one, other in ((0, 1), (1, 0)):
                     if (times := args[one].constant) is not None:
                         return _sum(width, (_centred(times, width), forms[other]))
+                return self._product(word) or itself
             case "ite":
                 return self._choice(width, args[0], forms[1], forms[2])
             case "xor":
@@ -179,6 +191,32 @@ class Forms:
         if apart := _centred(then.constant - other.constant, width):
             terms[condition] = terms.get(condition, 0) + apart
         return _form(terms, other.constant, width)
+
+    def _product(self, word: Word) -> Form | None:
+        """A product of three words or more; of two the word is an atom itself."""
+        factors = [each for arg in word.args for each in self._factors(arg, word.width)]
+        if not 2 < len(factors) <= _MOST_FACTORS:
+            return None
+        factors.sort(key=lambda each: each.number)
+        product = Product(tuple(factors), sum(each.width for each in factors))
+        return _form({product: 1}, 0, word.width)
+
+    def _factors(self, word: Word, width: int) -> list[Word]:
+        """The words whose product a word is, modulo 2^width; itself, if nothing else is known."""
+        form = self._known[word]
+        if form.constant or len(form.terms) != 1:
+            return [word]
+        ((atom, times),) = form.terms
+        if times != 1 or isinstance(atom, Choice | Majority):
+            return [word]
+        if isinstance(atom, Product):
+            return [*atom.words]
+        if atom.op == "mul":
+            inner = [each for arg in atom.args for each in self._factors(arg, atom.width)]
+            # Its own width has to hold the product, or all that is asked of it.
+            if sum(each.width for each in inner) <= atom.width or atom.width >= width:
+                return inner
+        return [atom]
 
     def _exclusive(self, word: Word) -> Form | None:
         """x ^ {s, s, ...} is -x - 1 or x; a ^ b ^ c is a + b + c - 2 majority(a, b, c), and a ^ b is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Problem:
         assumed: bits that are taken to be 1, with their names.
         vectors: numbers of each operand by name, for which all that is assumed holds.
         elements: bits of an element of each operand by name.
+        codes: words of the specification that are codes, results of its steps.
+        hints: points that words of the unit are said to be; a wrong one costs time, nothing else.
     """
 
     words: Words
@@ -43,6 +45,8 @@ class Problem:
     assumed: Sequence[tuple[str, Word]]
     vectors: Mapping[str, Sequence[int]]
     elements: Mapping[str, int]
+    codes: frozenset[Word] = frozenset()
+    hints: Mapping[Word, Sequence[Word]] = field(default_factory=dict)
 
 
 def columns(unit: Instruction, count: int) -> dict[str, list[int]]:

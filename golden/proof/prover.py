@@ -7,18 +7,24 @@ words holds for what the circuit computes there; facts that were proved before s
 
 from __future__ import annotations
 
+import hashlib
+import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from golden.circuit.words import Word, Words, order
-from golden.proof.lemmas import LINEAR, SOLVER, Lemma, OutOfTime
+from golden.circuit.words import CircuitError, Word, Words, order
+from golden.proof.lemmas import LINEAR, PRODUCT, SOLVER, Lemma, OutOfTime, plain_factor, product_bound
 from golden.proof.linear import Forms
-from golden.proof.solver import NEVER, UNKNOWN, Answer, Solver, again
+from golden.proof.ranges import Ranges
+from golden.proof.solver import HOLD, NEVER, UNKNOWN, Answer, Solver, again, ask_text, smtlib
 
 COMMON, POINTS, DEEPER, PRODUCTS, FEW, NOTHING = "common", "points", "deeper", "products", "few", "nothing"
 """What is free in a question. DEEPER: the points but for the last of them. FEW: nothing, where there are few
 products."""
+CODES = "codes"
+"""Products are free, and the codes that one step of the specification hands to the next."""
 _FEW = 2
 
 
@@ -32,6 +38,14 @@ class Fact:
     cut: frozenset[Word]
 
 
+Question = tuple[Word, Word, frozenset[Word], Sequence[Fact], float, str]
+"""What Prover.question takes."""
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
 @dataclass
 class Prover:
     """Proves statements and keeps them.
@@ -39,6 +53,8 @@ class Prover:
     Attributes:
         points: named words of the specification.
         assumed: bits that are taken to be 1 in every question.
+        codes: words of the specification that are codes.
+        executor, jobs: processes that answer questions, and how many; None: this one does it alone.
         until: the time, as time.monotonic has it, at which it stops with OutOfTime.
     """
 
@@ -46,12 +62,17 @@ class Prover:
     points: Mapping[str, Word]
     until: float
     assumed: Sequence[Word] = ()
+    codes: frozenset[Word] = frozenset()
+    executor: Executor | None = None
+    jobs: int = 1
     lemmas: list[Lemma] = field(default_factory=list)
     solver: Solver = field(default_factory=Solver)
     forms: Forms = field(default_factory=Forms)
     asked: int = 0
 
     def __post_init__(self) -> None:
+        self._known: dict[bytes, float] = {}
+        self._bounds: dict[Word, list[Fact]] = {}
         self._named = frozenset(word for word in self.points.values() if word.op not in ("const", "var"))
         self._facts: list[Fact] = []
 
@@ -70,6 +91,21 @@ class Prover:
         ends = [each for each in order([bit], self._named) if each in self._named or each.op == "var"]
         if all(each in self._named for each in ends):
             self._facts.append(Fact(place, bit, frozenset(ends)))
+
+    def bounded(self, product: Word, ranges: Ranges) -> None:
+        """Keeps what bounds of its factors say of a product, where these are points or made of some."""
+        factors = [plain_factor(arg) for arg in product.args]
+        ends = [each for each in order(factors, self._named) if each in self._named or each.op == "var"]
+        found = [(each, ranges.of(each)) for each in factors]
+        if any(each not in self._named for each in ends):
+            return
+        bounds = [self.words.constant(end, each.width) for each, one in found for end in (one.low, one.high)]
+        try:
+            bit = product_bound(self.words, product, *bounds)
+        except CircuitError:  # of numbers with signs, or cut to fewer bits
+            return
+        place = self._add(Lemma(bit, self.words.constant(1, 1), PRODUCT, (product, *bounds)))
+        self._facts.append(Fact(place, bit, frozenset(ends)))
 
     # Equality -----------------------------------------------------------------------------------------------
 
@@ -97,24 +133,56 @@ class Prover:
         answer = Answer(UNKNOWN)
         last: frozenset[Word] | None = None
         for way, seconds in ways:
-            free = self._free(way, left, right, bound)
+            free = self.freed(way, left, right, bound)
             if free == last or (free is None):
                 continue
             last = free
-            facts = (
-                [each for each in self._facts if each.cut <= free] if way in (COMMON, POINTS, DEEPER) else []
-            )
-            place, answer = self._question(left, right, free, facts, seconds, name)
+            facts = self.facts_of(way, free)
+            place, answer = self.question(left, right, free, facts, seconds, name)
             if place is not None:
                 return place, answer
         return None, answer
 
-    def _free(self, way: str, left: Word, right: Word, bound: Collection[Word]) -> frozenset[Word] | None:
+    def facts_of(self, way: str, free: frozenset[Word]) -> list[Fact]:
+        """What was proved before of what is free in a question."""
+        if way in (COMMON, POINTS, DEEPER):
+            return [each for each in self._facts if each.cut <= free]
+        if way != CODES:
+            return []
+        products = sorted((word for word in free if word.op == "mul"), key=lambda word: word.number)
+        return [fact for word in products for fact in self._product_facts(word)]
+
+    def _product_facts(self, product: Word) -> list[Fact]:
+        """Facts on what a product can be, where its factors have their highest bit, are not zero, or are."""
+        if product not in self._bounds:
+            x, y = (plain_factor(arg) for arg in product.args)
+            ranges = [
+                [(1, most), (most // 2 + 1, most), (0, 0), (0, most)]
+                for most in ((1 << one.width) - 1 for one in (x, y))
+            ]
+            found = []
+            for one, other in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 3), (3, 2), (3, 3)):
+                bounds = [self.words.constant(end, x.width) for end in ranges[0][one]]
+                bounds += [self.words.constant(end, y.width) for end in ranges[1][other]]
+                try:
+                    bit = product_bound(self.words, product, *bounds)
+                except CircuitError:  # of numbers with signs, or cut to fewer bits
+                    break
+                place = self._add(Lemma(bit, self.words.constant(1, 1), PRODUCT, (product, *bounds)))
+                found.append(Fact(place, bit, frozenset((product,))))
+            self._bounds[product] = found
+        return self._bounds[product]
+
+    def freed(self, way: str, left: Word, right: Word, bound: Collection[Word]) -> frozenset[Word] | None:
         """The words that are free; None: none are, so that there is nothing to ask."""
         if way == NOTHING:
             return frozenset()
         if way == FEW:
             return frozenset() if sum(each.op == "mul" for each in order([left, right])) <= _FEW else None
+        if way == CODES:  # a code that one side alone is made of is no cut: the other one computes it
+            mine, theirs = ({*order([side])} - {left, right} for side in (left, right))
+            stop = {each for each in mine | theirs if each.op == "mul"} | (self.codes & mine & theirs)
+            return frozenset(each for each in order([left, right], stop) if each in stop)
         if way == COMMON:
             ones = set(order([left]))
             stop = {each for each in order([right]) if each in ones and each.op != "const"}
@@ -128,25 +196,51 @@ class Prover:
         free = frozenset(each for each in order([left, right], stop) if each in stop)
         return free if free or way in (DEEPER, PRODUCTS) else None
 
-    def _question(
+    def question(
         self, left: Word, right: Word, free: frozenset[Word], facts: Sequence[Fact], seconds: float, name: str
     ) -> tuple[int | None, Answer]:
+        """The place of the lemma that two words are equal whatever the free words are, as far as facts hold;
+        or None, and the answer."""
         start = time.monotonic()
         if start > self.until:
             raise OutOfTime
-        self.asked += 1
-        apart = self.words.invert(self.words.equal(left, right))
-        answer = self.solver.ask(
-            [apart, *(each.bit for each in facts), *self.assumed],
-            free,
-            seconds,
-            self.until,
-        )
-        if answer.result != NEVER:
-            return None, answer
+        asked = self._conditions(left, right, facts)
+        # A question of the same structure has the same answer: NEVER, or unknown after so many seconds.
+        key = _key(smtlib(asked, free))
+        known = self._known.get(key, 0.0)
+        if known < math.inf:
+            answer = Answer(UNKNOWN)
+            if known < seconds:
+                self.asked += 1
+                answer = self.solver.ask(asked, free, seconds, self.until)
+            if answer.result == UNKNOWN and time.monotonic() < self.until:
+                self._known[key] = max(known, seconds)
+            if answer.result != NEVER:
+                return None, answer
+            self._known[key] = math.inf
         places = tuple(each.place for each in facts)
         spent = time.monotonic() - start
-        return self._add(Lemma(left, right, SOLVER, tuple(free), places, spent, name)), answer
+        return self._add(Lemma(left, right, SOLVER, tuple(free), places, spent, name)), Answer(NEVER)
+
+    def _conditions(self, left: Word, right: Word, facts: Sequence[Fact]) -> list[Word]:
+        apart = self.words.invert(self.words.equal(left, right))
+        return [apart, *(each.bit for each in facts), *self.assumed]
+
+    def ahead(self, questions: Sequence[Question]) -> None:
+        """Asks several questions at a time, where there are processes: `question` knows the answers then."""
+        if self.executor is None or len(questions) < 2:
+            return
+        texts = {
+            _key(text): (text, asked[4])
+            for asked in questions
+            for text in [smtlib(self._conditions(asked[0], asked[1], asked[3]), asked[2])]
+        }
+        new = {key: asked for key, asked in texts.items() if self._known.get(key, 0.0) < asked[1]}
+        self.asked += len(new)
+        answers = self.executor.map(ask_text, *zip(*new.values(), strict=True)) if new else []
+        for (key, (_, seconds)), answer in zip(new.items(), answers, strict=True):
+            if answer != HOLD:  # this process asks again, for the operands
+                self._known[key] = math.inf if answer == NEVER else max(self._known.get(key, 0.0), seconds)
 
     def _add(self, lemma: Lemma) -> int:
         self.lemmas.append(lemma)
@@ -181,7 +275,7 @@ class Prover:
             if bit.constant == 1:
                 return None
             known = [each for each in given if each is not None]
-            place, _ = self._question(bit, words.constant(1, 1), frozenset(free), known, seconds, "")
+            place, _ = self.question(bit, words.constant(1, 1), frozenset(free), known, seconds, "")
             if place is None:
                 raise _NotShown
             return Fact(place, bit, frozenset())
@@ -234,7 +328,7 @@ class Prover:
             last.append(under[Leaf(left if side is mine else point)])
         # 4. Neither side is above the other.
         known = [each for each in last if each is not None]
-        return self._question(left, right, frozenset((left, point)), known, seconds, "maximum")[0]
+        return self.question(left, right, frozenset((left, point)), known, seconds, "maximum")[0]
 
 
 class _NotShown(Exception):

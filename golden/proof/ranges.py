@@ -7,7 +7,7 @@ that is free in a question, its bounds are what is left of how it is made.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from golden.circuit.words import Word, Words, order
 
@@ -101,7 +101,10 @@ class Ranges:
             case "ashr":
                 return None, (min(ranges[0].least, 0), max(ranges[0].most, 0))
             case "ite":
-                both = ranges[1].joined(ranges[2])
+                if _is_magnitude(word):
+                    top = max(-ranges[2].least, ranges[2].most)
+                    return (0, top), (0, top)
+                both = ranges[1].joined(self._where_nonzero(word.args[0], word.args[2]))
                 return (both.low, both.high), (both.least, both.most)
             case "concat":
                 (one, two), shift = ranges, word.args[1].width
@@ -117,14 +120,41 @@ class Ranges:
                 return None, (ranges[0].least, ranges[0].most)
         return None, None
 
+    def _where_nonzero(self, condition: Word, other: Word) -> Range:
+        """Of what is chosen where a condition is 0: that may say that something it is made of is not 0, as
+        the exponent field of a normal number is not."""
+        known = self._known
+        tested = [arg for arg in condition.args if arg.constant is None]
+        if condition.op != "eq" or len(tested) != 1 or 0 not in [arg.constant for arg in condition.args]:
+            return known[other]
+        (field,) = tested
+        above = [each for each in order([other], [field]) if field in order([each], [field])]
+        before = {each: known[each] for each in (field, *above)}
+        for each in above:
+            old = before[each]
+            known[each] = replace(old, low=max(old.low, 1)) if each is field else self._range(each)
+        found = known[other]
+        known.update(before)
+        return found
+
+
+def _is_magnitude(word: Word) -> bool:
+    """Whether a choice is what a number is without its sign."""
+    negative, turned, plain = word.args
+    top = negative.op == "extract" and negative.args[0] is plain and negative.value == plain.width - 1
+    return top and turned.op == "neg" and turned.args[0] is plain
+
 
 def range_facts(words: Words, points: Mapping[str, Word]) -> Iterator[tuple[str, Word]]:
-    """Conditions that bound the named words, as far as they hold no more than half of what their bits could:
-    to be proved before they are used, as any fact."""
+    """Conditions that bound the named words, as far as they hold no more than three quarters of what their
+    bits could, products whatever they hold: to be proved before they are used, as any fact."""
     ranges = Ranges()
     for name, word in points.items():
         found, width = ranges.of(word), word.width
-        if width > 1 and 2 * (found.most - found.least + 1) <= 1 << width:
-            low, high = (words.constant(bound, width) for bound in (found.least, found.most))
-            outside = words.either(words.less_signed(word, low), words.less_signed(high, word))
-            yield f"range of {name}", words.invert(outside)
+        most = (1 << width) - 1 if word.op == "mul" else (3 << width) // 4
+        signed = found.most - found.least <= found.high - found.low
+        ends = (found.least, found.most) if signed else (found.low, found.high)
+        if width > 1 and ends[1] - ends[0] < most:
+            less = words.less_signed if signed else words.less
+            low, high = (words.constant(end, width) for end in ends)
+            yield f"range of {name}", words.invert(words.either(less(word, low), less(high, word)))

@@ -12,11 +12,12 @@ import importlib
 import importlib.util
 import math
 import time
+import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from golden.circuit.words import CircuitError, Word, Words, order
+from golden.circuit.words import COMMUTATIVE, CircuitError, Word, Words, order
 from golden.errors import ToolMissing
 
 HOLD, NEVER, UNKNOWN = "hold", "never", "unknown"
@@ -121,34 +122,121 @@ class Solver:
         return manager.mk_term(getattr(kinds, f"BV_{name}"), args)
 
 
+def ask_text(text: str, seconds: float, options: Mapping[str, Any] | None = None) -> str:
+    """What bitwuzla says of a question as SMT-LIB: HOLD, NEVER or UNKNOWN.
+
+    Args:
+        seconds: of this process's computing. options: of bitwuzla, by name.
+    """
+    api: Any = importlib.import_module("bitwuzla")
+    given = api.Options()
+    for name, value in (options or {}).items():
+        given.set(getattr(api.Option, name), value)
+    parser = api.Parser(api.TermManager(), given)
+    parser.parse(text.replace("(check-sat)\n", ""), True, False)
+    solver, end = parser.bitwuzla(), time.process_time() + seconds
+    solver.configure_terminator(lambda: time.process_time() > end)
+    result = solver.check_sat()
+    return {api.Result.UNSAT: NEVER, api.Result.SAT: HOLD}.get(result, UNKNOWN)
+
+
 def smtlib(conditions: Sequence[Word], free: Iterable[Word] = ()) -> str:
-    """The question whether conditions hold at once, as SMT-LIB."""
-    cut = {word.number for word in free}
-    lines = ["(set-logic QF_BV)"]
-    for word in order(conditions, free):
-        sort = f"(_ BitVec {word.width})"
-        if word.number in cut or word.op == "var":
-            lines.append(f"(declare-const w{word.number} {sort})")
+    """The question whether conditions hold at once, as SMT-LIB.
+
+    Two questions of one structure have one text, so that what holds of the first element of an operand is
+    known of the last one: words are numbered as a walk from the conditions meets them, the arguments of a
+    commutative operation stand in an order that does not depend on their numbers, and of a free word or a
+    variable of which only pieces are used no more is declared than these reach.
+    """
+    shape = _Shape(conditions, free)
+    lines, names = ["(set-logic QF_BV)"], {word: f"w{at}" for at, word in enumerate(shape.met)}
+    for word in shape.met:
+        if word in shape.reach:
+            low, high = shape.reach[word]
+            lines.append(f"(declare-const {names[word]} (_ BitVec {high - low}))")
         else:
-            lines.append(f"(define-fun w{word.number} () {sort} {_text(word)})")
-    lines += [f"(assert (= w{word.number} #b1))" for word in conditions]
+            text = _text(word, [names[arg] for arg in shape.args(word)], shape.first(word))
+            lines.append(f"(define-fun {names[word]} () (_ BitVec {word.width}) {text})")
+    lines += [f"(assert (= {names[word]} #b1))" for word in conditions]
     return "\n".join([*lines, "(check-sat)", ""])
 
 
-def _text(word: Word) -> str:
-    """A word in terms of its arguments."""
-    args = " ".join(f"w{arg.number}" for arg in word.args)
+class _Shape:
+    """What two questions of one structure have in common.
+
+    Attributes:
+        reach: the bits of each free word and variable, from and below, that something is made of.
+        met: all words, arguments first, in the order in which a walk meets them.
+    """
+
+    def __init__(self, conditions: Sequence[Word], free: Iterable[Word]) -> None:
+        cut = {*free}
+        every = order(conditions, cut)
+        leaves = {word for word in every if word in cut or word.op == "var"}
+        self.reach = {word: (0, word.width) for word in leaves if word in conditions}
+        self._hash: dict[Word, int] = {}
+        for word in every:
+            for arg in word.args if word not in leaves else ():
+                if arg in leaves:
+                    low, high = 0, arg.width
+                    if word.op == "extract":
+                        low = int(word.value or 0)
+                        high = low + word.width
+                    before = self.reach.get(arg, (low, high))
+                    self.reach[arg] = min(before[0], low), max(before[1], high)
+        for word in every:  # alike for words of one structure, whatever their numbers are
+            if word in leaves:
+                low, high = self.reach[word]
+                self._hash[word] = _number("leaf", high - low)
+            else:
+                args = [self._hash[arg] for arg in word.args]
+                value = word.value if word.op == "const" else self.first(word)
+                self._hash[word] = _number(word.op, word.width, value, *self._ordered(word.op, args))
+        self.met = self._walked(conditions)
+
+    def _ordered(self, op: str, keys: list[int]) -> list[int]:
+        return sorted(keys) if op in COMMUTATIVE else keys
+
+    def args(self, word: Word) -> Sequence[Word]:
+        """The arguments in an order that does not depend on their numbers, where they may be exchanged."""
+        return sorted(word.args, key=lambda arg: self._hash[arg]) if word.op in COMMUTATIVE else word.args
+
+    def first(self, word: Word) -> int:
+        """Of a piece, its lowest bit among those of its argument that are declared."""
+        if word.op != "extract":
+            return 0
+        return int(word.value or 0) - self.reach.get(word.args[0], (0, 0))[0]
+
+    def _walked(self, roots: Sequence[Word]) -> list[Word]:
+        found: dict[Word, None] = {}
+        open_ = [(root, False) for root in reversed(roots)]
+        while open_:
+            word, made = open_.pop()
+            if made or word in self.reach or not word.args:
+                found[word] = None
+            elif word not in found:
+                open_.append((word, True))
+                open_ += [(arg, False) for arg in reversed(self.args(word))]
+        return [*found]
+
+
+def _number(*parts: object) -> int:
+    """A number of what a word is: two words with one number are alike but by chance."""
+    return zlib.crc32(repr(parts).encode())
+
+
+def _text(word: Word, names: Sequence[str], first: int) -> str:
+    """A word in terms of its arguments; `first`: of a piece, its lowest bit."""
+    args = " ".join(names)
     match word.op:
         case "const":
             return f"(_ bv{word.value} {word.width})"
         case "ult" | "slt":
             return f"(ite ({_LESS[word.op]} {args}) #b1 #b0)"
         case "ite":
-            condition, then, other = (f"w{arg.number}" for arg in word.args)
-            return f"(ite (= {condition} #b1) {then} {other})"
+            return f"(ite (= {names[0]} #b1) {names[1]} {names[2]})"
         case "extract":
-            assert isinstance(word.value, int)
-            return f"((_ extract {word.value + word.width - 1} {word.value}) {args})"
+            return f"((_ extract {first + word.width - 1} {first}) {args})"
         case "sext":
             return f"((_ sign_extend {word.width - word.args[0].width}) {args})"
     if word.op not in _PLAIN:

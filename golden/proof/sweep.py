@@ -12,19 +12,22 @@ where they do not they join the vectors.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from golden.circuit.words import Values, Word, evaluate, order
+from golden.proof.cases import by_cases
 from golden.proof.lemmas import Certificate, OutOfTime
 from golden.proof.problem import Problem
 from golden.proof.prover import COMMON, DEEPER, FEW, NOTHING, POINTS, PRODUCTS, Prover, core
-from golden.proof.ranges import range_facts
-from golden.proof.solver import HOLD, again
+from golden.proof.ranges import Ranges, range_facts
+from golden.proof.solver import HOLD, UNKNOWN, again
 
 PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
 Tell = Callable[[str], None]
@@ -37,13 +40,17 @@ _LAST = ((COMMON, 20.0), (POINTS, 30.0), (PRODUCTS, 20.0), (NOTHING, 60.0))
 _BETWEEN = 0.25
 """Share of these seconds for a word between the points: it may be by chance that it looks like another."""
 _FACT = ((POINTS, 2.0), (DEEPER, 5.0), (PRODUCTS, 10.0), (NOTHING, 10.0))
-_RANGE = ((POINTS, 1.0), (DEEPER, 1.0))
+_RANGE = ((POINTS, 1.0), (DEEPER, 1.0), (FEW, 1.0))
+_CASES = 600.0
+"""Seconds for all cases of one equality; the first one that has no answer ends them."""
 _COPIES = 24
 """Operands that are made of one difference within, with other bits where it has none."""
 _COMPLETIONS = 3
 """Differences within, of the first and of the last, that are carried to the result by questions; each has its
 seconds."""
 _COMPLETION_SECONDS = 4.0
+_SHIFTED = 8
+"""Bits of the words that may be a register in another frame: of fewer bits many are alike by chance."""
 _BIASED = range(6, 20)
 """Bits of the words that may be another one plus a constant: exponents."""
 
@@ -71,11 +78,13 @@ class Sweep:
         vectors: numbers of each variable by name; those of the operands, and anything for x.
         open: of the unit's words that had a candidate and were not proved to be it, the candidates' names.
         matched: names of the points that some word of the unit was proved to be.
+        codes: what one step hands to the next, and the result.
         steps, last: what a Certificate has.
         late: whether its time ended.
 
     Args:
         before: a sweep of another unit in the same table, of which every lemma holds here, too.
+        executor, jobs: processes that answer questions, see Prover.
     """
 
     def __init__(
@@ -84,19 +93,22 @@ class Sweep:
         until: float,
         tell: Tell = lambda _text: None,
         before: Sweep | None = None,
+        executor: Executor | None = None,
+        jobs: int = 1,
     ) -> None:
         self.problem, self.tell = problem, tell
         self.words, self.spec, self.unit = problem.words, problem.spec, problem.unit
         self.points = problem.points
         self.assumed = [bit for _, bit in problem.assumed]
         self.facts, self.ranges = problem.facts, [*range_facts(problem.words, problem.points)]
-        self.prover = Prover(self.words, self.points, until, self.assumed)
+        self.prover = Prover(self.words, self.points, until, self.assumed, problem.codes, executor, jobs)
         if before is not None:
             self.prover = before.prover
             self.prover.until = until
         self.roots = [self.spec, self.unit, *self.points.values(), *self.assumed]
         self.own = order([self.spec, *self.points.values()])
         self.mine = frozenset(self.own)
+        self.codes = problem.codes | {self.spec}
         self.factors = {core(arg) for word in self.own if word.op == "mul" for arg in word.args}
         self.widths = {str(word.value): word.width for word in order(self.roots) if word.op == "var"}
         self.rng = random.Random(1)
@@ -144,6 +156,10 @@ class Sweep:
             return PROVED
         self._learn(self.vectors)
         try:
+            ranges = Ranges()
+            for word in self.own:
+                if word.op == "mul":
+                    self.prover.bounded(word, ranges)
             for asked, facts in ((_RANGE, self.ranges), (_FACT, self.facts)):
                 for name, bit in facts:
                     if not self.prover.fact(name, bit, asked):
@@ -252,6 +268,8 @@ class Sweep:
             place, answer = self.prover.settled(
                 new, each.word, [(way, share * most) for way, most in ways], [each.base]
             )
+            if answer.result == UNKNOWN and (each.base in self.codes or word in self.problem.hints):
+                place, answer = by_cases(self.prover, new, each.word, _CASES)
             if place is not None:
                 return self._settle(new, each, place)
             if answer.result == HOLD and self._tried(new, each.word, answer.variables):
@@ -296,11 +314,14 @@ class Sweep:
         self._plain: dict[Any, list[Word]] = {}
         self._signed: dict[Any, list[Word]] = {}
         self._apart: dict[Any, list[Word]] = {}
+        self._shifted: dict[Any, Word] = {}
         for word in sorted(self.own, key=lambda each: (each not in self.names, each.number)):
             column = self.values[word]
             if word.op == "const" or (column == column[0]).all():
                 continue
             self._plain.setdefault(_key(column), []).append(word)
+            if word in self.names and word.width >= _SHIFTED:
+                self._shifted.setdefault(_key(column >> _zeros(column)), word)
             if 1 < word.width <= 64:
                 signed = _signed(column, word.width)
                 self._signed.setdefault(signed.tobytes(), []).append(word)
@@ -312,7 +333,12 @@ class Sweep:
         words, width = self.words, word.width
         if (column == column[0]).all():
             return [Candidate(words.constant(int(column[0]), width), word)] if width <= 2 else []
-        found = [Candidate(words.extend(each, width), each) for each in self._plain.get(_key(column), [])[:3]]
+        found: list[Candidate] = []
+        for base in self.problem.hints.get(word, ()):
+            if (said := self._named_by_hand(base, column, width)) is not None:
+                found.append(said)
+        same = self._plain.get(_key(column), [])[:3]
+        found += [Candidate(words.extend(each, width), each) for each in same]
         if 1 < width <= 64:
             signed = _signed(column, width)
             alike = self._signed.get(signed.tobytes(), [])[:2]
@@ -329,10 +355,44 @@ class Sweep:
             mask = np.uint64((1 << width) - 1)
             same = self._plain.get((~column & mask).tobytes(), [])
             found += [Candidate(words.invert(each), each) for each in same[:2] if each.width == width]
+        if not found and width >= _SHIFTED:
+            found += self._moved(column, width)
         first: dict[Word, Candidate] = {}
         for each in found:
             first.setdefault(each.word, each)  # the one that is made of a point
         return [*first.values()]
+
+    def _moved(self, column: Values, width: int) -> list[Candidate]:
+        """A register with zeros below it, or without those that it has: the same number in another frame."""
+        place = _zeros(column)
+        base = self._shifted.get(_key(column >> place))
+        return [] if base is None else [self._framed(base, _zeros(self.values[base]), place, width)]
+
+    def _framed(
+        self, base: Word, low: int, place: int, width: int, signed: bool = False, negative: bool = False
+    ) -> Candidate:
+        """A register from bit `low` on, with `place` zeros below it, extended to a width."""
+        words = self.words
+        whole = words.extract(base, low)
+        if place:
+            whole = words.concat(whole, words.constant(0, place))
+        whole = (words.extend_signed if signed else words.extend)(whole, width)
+        return Candidate(words.neg(whole) if negative else whole, base)
+
+    def _named_by_hand(self, base: Word, column: Values, width: int) -> Candidate | None:
+        """What a word is of a register that dut.yaml says it to be: the register or its negative, cut or
+        extended to the width, in its frame or one that is moved; None: nothing that the vectors bear out."""
+        seen, ones = [int(one) for one in column], (1 << width) - 1
+        plain = [int(one) for one in self.values[base]]
+        with_sign = [one - (one >> (base.width - 1) << base.width) for one in plain]
+        for signed, factor, place in itertools.product(
+            (False, True), (1, -1), sorted(range(-base.width + 1, width), key=abs)
+        ):
+            low, up = max(-place, 0), max(place, 0)
+            numbers = with_sign if signed else plain
+            if all(one == factor * (of >> low << up) & ones for one, of in zip(seen, numbers, strict=True)):
+                return self._framed(base, low, up, width, signed, factor < 0)
+        return None
 
     def _biased(self, column: Values, signed: Any, width: int) -> list[Candidate]:
         """A word plus a constant, as exponents with another bias are: read with a sign, or without one."""
@@ -411,6 +471,12 @@ def _key(column: Values) -> Any:
     if max(column) >> 64:
         return tuple(column)
     return column.astype(np.uint64).tobytes()
+
+
+def _zeros(column: Values) -> int:
+    """Bits below which all numbers are 0."""
+    whole = int(np.bitwise_or.reduce(column))
+    return (whole & -whole).bit_length() - 1 if whole else 0
 
 
 def _signed(column: Values, width: int) -> Any:

@@ -9,14 +9,17 @@ search refutes the problem with a planted fault in the unit. Whoever asks replay
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from golden.proof import checker
 from golden.proof.problem import Problem, planted
 from golden.proof.sweep import OPEN, PROVED, REFUTED, Refuted, Sweep, Tell
+from golden.workers.pool import workers
 
 FAULTS = 2
 """Faults that are planted, one after the other, and have to be refuted."""
@@ -70,23 +73,30 @@ class Outcome:
         }
 
 
-def settled(problem: Problem, seconds: float, tell: Tell = lambda _text: None) -> Outcome:
+def settled(problem: Problem, seconds: float, tell: Tell = lambda _text: None, jobs: int = 1) -> Outcome:
     """Proves or refutes a problem.
 
     Args:
         seconds: for the search; a proof has as long again to be checked.
+        jobs: processes that ask of cases, and check lemmas, at a time.
 
     Raises:
         ToolMissing: bitwuzla is not installed.
     """
+    with contextlib.ExitStack() as stack:
+        executor = stack.enter_context(workers(jobs)) if jobs > 1 else None
+        return _settled(problem, seconds, tell, executor, jobs)
+
+
+def _settled(problem: Problem, seconds: float, tell: Tell, executor: Executor | None, jobs: int) -> Outcome:
     start, busy = time.monotonic(), time.process_time()
-    sweep = Sweep(problem, start + seconds, tell)
+    sweep = Sweep(problem, start + seconds, tell, None, executor, jobs)
     verdict, values = searched(sweep)
     spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
     found = Outcome(
         verdict, len(sweep.matched), len(problem.points), _left(sweep), values=values, seconds=spent
     )
-    return _held(found, sweep, seconds, tell) if verdict == PROVED else found
+    return _held(found, sweep, seconds, tell, executor) if verdict == PROVED else found
 
 
 def searched(sweep: Sweep) -> tuple[str, Mapping[str, int] | None]:
@@ -105,13 +115,13 @@ def _left(sweep: Sweep) -> tuple[str, ...]:
     return (tuple(sweep.open) or tuple(missing[:1])) + late
 
 
-def _held(found: Outcome, sweep: Sweep, seconds: float, tell: Tell) -> Outcome:
+def _held(found: Outcome, sweep: Sweep, seconds: float, tell: Tell, executor: Executor | None) -> Outcome:
     """The proof checked, and the faults refuted; OPEN where that fails."""
     spent = dict(found.seconds)
     start = time.monotonic()
     tell("checking the proof")
     try:
-        checked = checker.check(sweep.certificate, max(seconds, _AT_LEAST))
+        checked = checker.check(sweep.certificate, max(seconds, _AT_LEAST), executor=executor)
     except checker.NotAProof as error:
         return replace(found, verdict=OPEN, open=(f"the proof was not accepted: {error}",))
     spent["check"] = time.monotonic() - start

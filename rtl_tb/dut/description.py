@@ -167,6 +167,7 @@ class Dut:
     where: dict[str, str]
     vhdl: Vhdl | None = None
     netlist: Path | None = None
+    cut_points: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     @property
     def exclude(self) -> Exclusion | None:
@@ -281,6 +282,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         ComparePolicy(**(given["compare"] or {}), exclude=_exclude(document, given["exclude"], unit)),
         {key: f"{document.file}:{line}" for key, line in document.lines.items()},
         vhdl,
+        cut_points={name: tuple(signals) for name, signals in given["cut_points"].items()},
     )
     _check_roles(dut)
     _check_channels(dut)

@@ -303,6 +303,12 @@ DUT = Mapping(
             None,
         ),
         Key("compare", COMPARE, "what counts as equal", None),
+        Key(
+            "cut_points",
+            Table(_FILES),
+            "signals that hold registers of the specification, [for proofs](proving.md#cut-points)",
+            {},
+        ),
     ),
     one_of=(("instruction", "unit"),),
 )

@@ -38,6 +38,9 @@ from rtl_tb.dut.runs import (
     turned,
 )
 
+INSTANCE = "u_dut"
+"""The designer's unit in its wrapper."""
+
 
 def wrapper_of(dut: Dut) -> str:
     """Reads the ports of a DUT's top module and returns the text of its wrapper.
@@ -323,7 +326,7 @@ def _instance(dut: Dut, module: Module) -> list[str]:
         "parameters and constants.",
         "    // verilator lint_off PINCONNECTEMPTY",
         "    // verilator lint_off ENUMVALUE",
-        f"    {dut.top} {parameters}u_dut (",
+        f"    {dut.top} {parameters}{INSTANCE} (",
         *(f"        {pin}{',' * (pin is not pins[-1])}" for pin in pins),
         "    );",
         "    // verilator lint_on ENUMVALUE",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from golden.circuit.words import Word, Words, evaluate, order
+from golden.errors import nearest
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.translated import elaborated_by
-from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.dut.wrapper import INSTANCE, wrapper_of
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import translators
 
@@ -37,6 +39,8 @@ _PATIENCE = 64
 """Cycles after the reset in which the unit must take operands."""
 _CASES = 64
 """Operands on which it is looked whether a result depends on more than them."""
+_PIECE = re.compile(r"(.*)\[(\d+)(?::(\d+))?\]")
+"""Bits of a signal: name[high:low], or name[bit]."""
 _DEEP = 1_000_000
 """Calls within calls that Python allows: a cell is read by those that it feeds."""
 _STEADY = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$adff", "$adffe", "$aldff", "$aldffe")
@@ -59,6 +63,7 @@ class Transaction:
         held: whether it is made of what registers held or of operands of other cycles, though no case showed
             that it depends on them.
         registers: what its registers hold in the cycles of the transaction, by signal and cycle.
+        signals: words that signals which were asked for hold in these cycles, by name.
     """
 
     result: Word
@@ -67,13 +72,18 @@ class Transaction:
     undefined: bool
     held: bool
     registers: Mapping[str, Word]
+    signals: Mapping[str, Sequence[Word]]
 
 
-def transaction(dut: Dut, words: Words, operands: Word, label: str = "") -> Transaction:
+def transaction(
+    dut: Dut, words: Words, operands: Word, label: str = "", signals: Sequence[str] = ()
+) -> Transaction:
     """Reads a unit's answer to an operand word, one transaction after a reset.
 
     Args:
         label: of the variables of what registers hold at first: two units in one table share none.
+        signals: names of signals within the unit, perhaps with bits (u_sum.total[31:0]), of which the words
+            are wanted, too.
 
     Raises:
         SimulatorMissing: there is no Yosys with slang. ElaborationError: it refuses the unit.
@@ -123,7 +133,8 @@ def transaction(dut: Dut, words: Words, operands: Word, label: str = "") -> Tran
                 f"{_said(str(each.value))}"
             )
     undefined = any(str(each.value).startswith(("x.", "open.")) for each in variables)
-    return Transaction(result, latency, waited, undefined, bool(held), netlist.registers(result))
+    wanted = {name: netlist.signal(name, result, latency) for name in signals}
+    return Transaction(result, latency, waited, undefined, bool(held), netlist.registers(result), wanted)
 
 
 def _heeds(result: Word, variables: Sequence[Word], one: Word) -> bool:
@@ -204,6 +215,29 @@ class Netlist:
                 signal = nets.get(tuple(cell["connections"]["Q"]), name)
                 found[f"{signal}@{at - self.taken}"] = word
         return found
+
+    def signal(self, name: str, result: Word, latency: int) -> list[Word]:
+        """The words that a signal of the unit holds from the cycle of the operands to that of the result, as
+        far as the result is made of them.
+
+        Raises:
+            Unreadable: the unit has no such signal, or not these bits of it.
+        """
+        inside = f"{INSTANCE}."
+        nets = {net.removeprefix(inside): net for net in self.module["netnames"] if net.startswith(inside)}
+        whole, low, high = name, 0, None
+        if name not in nets and (piece := _PIECE.fullmatch(name)) is not None:
+            whole, high, low = piece[1], int(piece[2]), int(piece[3] or piece[2])
+        if whole not in nets:
+            raise Unreadable(f"cut_points: no signal '{whole}' in the netlist{nearest(whole, nets)}")
+        bits = self.module["netnames"][nets[whole]]["bits"]
+        high = len(bits) - 1 if high is None else high
+        if not 0 <= low <= high < len(bits):
+            raise Unreadable(f"cut_points: '{name}' is of a signal of {len(bits)} bits")
+        reached = set(order([result]))
+        cycles = range(self.taken, self.taken + latency + 1)
+        found = (self.bits(bits[low : high + 1], at) for at in cycles)
+        return [word for word in dict.fromkeys(found) if word in reached]
 
     def bits(self, bits: Sequence[Any], at: int) -> Word:
         """The word of some bits, lowest first, made of pieces as long as can be."""

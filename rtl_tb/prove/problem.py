@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from golden.circuit.specification import Circuit, circuit_of
 from golden.circuit.words import Word, Words, order
+from golden.errors import SpecError, nearest
 from golden.number.formats import Format
 from golden.proof.problem import VECTORS, Problem, allowed, columns
 from rtl_tb.dut.description import Dut
@@ -24,13 +27,19 @@ def problem_of(dut: Dut) -> tuple[Problem, Transaction]:
         raise Unreadable(f"{dut.name}: exclude has an answer other than anything, of which nothing is proved")
     words = Words()
     inputs, circuit, assumed = _specified(dut, words)
-    read = transaction(dut, words, words.concat(*inputs.values()))
+    pairs = _cut_points(dut, circuit)
+    signals = [*dict.fromkeys(signal for _, signal in pairs)]
+    read = transaction(dut, words, words.concat(*inputs.values()), signals=signals)
+    hints: dict[Word, list[Word]] = {}
+    for point, signal in pairs:
+        for word in read.signals[signal]:
+            hints.setdefault(word, []).append(circuit.points[point])
     nan = dut.compare.nan != "exact"
     names = [field.name for field in dut.layout.result_fields]
     spec = [_compared(words, dut, name, circuit.outputs[name], nan) for name in names]
     unit = words.concat(*_answers(dut, words, read.result))
     made = _problem(dut, words, circuit.points, words.concat(*spec), unit, assumed)
-    return replace(made, facts=circuit.facts), read
+    return replace(made, facts=circuit.facts, codes=circuit.codes, hints=hints), read
 
 
 def problem_of_pair(dut: Dut, other: Dut) -> Problem:
@@ -73,6 +82,22 @@ def _specified(dut: Dut, words: Words) -> tuple[dict[str, Word], Circuit, list[t
         found = words.any_of(_is(words, fmt, piece, each) for piece in pieces for each in classes)
         assumed.append((f"no {' or '.join(classes)} {name}", words.invert(found)))
     return inputs, circuit, assumed
+
+
+def _cut_points(dut: Dut, circuit: Circuit) -> list[tuple[str, str]]:
+    """The registers of the specification and the signals that dut.yaml says to hold them; [*] is any index,
+    the same on both sides."""
+    found: list[tuple[str, str]] = []
+    for register, signals in dut.cut_points.items():
+        head, star, tail = register.partition("[*]")
+        pattern = re.compile(re.escape(head) + (r"\[([\w.]+)\]" if star else "") + re.escape(tail))
+        hits = [hit for hit in map(pattern.fullmatch, circuit.points) if hit is not None]
+        if not hits:
+            where, near = dut.where.get("cut_points", str(dut.file)), nearest(register, circuit.points)
+            raise SpecError(f"{where}: cut_points: the specification has no register '{register}'{near}")
+        for hit, signal in itertools.product(hits, signals):
+            found.append((hit[0], signal.replace("[*]", f"[{hit[1]}]") if star else signal))
+    return found
 
 
 def _answers(dut: Dut, words: Words, result: Word) -> list[Word]:

@@ -88,19 +88,21 @@ def prove(
     options: Options | None = None,
     tell: Tell = lambda _text: None,
     listen: Listen | None = None,
+    jobs: int = 1,
 ) -> Proof:
     """Proves or refutes the unit that `file` describes.
 
     Args:
         seconds: for the search; a proof has as long again to be checked.
         options: of the check that explains a counterexample.
+        jobs: processes that ask of cases, and check lemmas, at a time.
 
     Raises:
         SpecError: the description is wrong. Unreadable: the unit is none of which this can be said.
         CircuitError: its specification has no circuit. SimulatorMissing: a tool is not installed.
         RtlError: the circuit of the specification and golden's model differ.
     """
-    return prove_dut(load_dut(file), seconds, options, tell, listen)
+    return prove_dut(load_dut(file), seconds, options, tell, listen, jobs)
 
 
 def prove_dut(
@@ -109,6 +111,7 @@ def prove_dut(
     options: Options | None = None,
     tell: Tell = lambda _text: None,
     listen: Listen | None = None,
+    jobs: int = 1,
 ) -> Proof:
     """Proves or refutes a unit whose description is read already.
 
@@ -119,7 +122,7 @@ def prove_dut(
     tell("reading the unit")
     problem, read = problem_of(dut)
     reading = {"reading": time.monotonic() - start}
-    outcome = settled(problem, seconds, tell)
+    outcome = settled(problem, seconds, tell, jobs)
     outcome = replace(outcome, seconds=reading | outcome.seconds)
     found = Proof(dut, outcome, claim_of(dut, problem, read))
     if outcome.values is not None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from golden.circuit.words import Word, Words
+from golden.circuit.words import CircuitError, Word, Words, evaluate
 from golden.proof import checker
 from golden.proof.checker import NotAProof, check
-from golden.proof.lemmas import LINEAR, SOLVER, Certificate, Lemma
+from golden.proof.lemmas import LINEAR, PRODUCT, SOLVER, Certificate, Lemma, product_bound
 from golden.proof.solver import UNKNOWN
 
 pytest.importorskip("bitwuzla")
@@ -109,6 +109,66 @@ def test_what_is_no_proof_is_caught(what: str, why: str, monkeypatch: pytest.Mon
         monkeypatch.setattr(checker, "_composed", lambda _proof: None)  # each lemma has to be caught itself
     with pytest.raises(NotAProof, match=why):
         check(planted(what), 60)
+
+
+# Bounds of products -----------------------------------------------------------------------------------------
+
+
+def bounded(low: int = 8, high: int = 15) -> tuple[Words, Word, list[Word]]:
+    """The product of four bits by four and the bounds of its factors: the first from `low` to `high`."""
+    words = Words()
+    x, y = (words.extend(words.variable(name, 4), 8) for name in "xy")
+    return words, words.mul(x, y), [words.constant(one, 4) for one in (low, high, 1, 15)]
+
+
+def test_a_bound_of_a_product_holds_for_all_factors() -> None:
+    words, product, bounds = bounded(5, 11)
+    pairs = [(x, y) for x in range(16) for y in range(16)]
+    columns = {name: [pair[at] for pair in pairs] for at, name in enumerate("xy")}
+    bit = product_bound(words, product, *bounds)
+    assert evaluate([bit], columns)[bit].all()
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("right", None),
+        ("other bounds", "another bound"),
+        ("other bit", "another bound"),
+        ("too narrow", "bounds no product"),
+        ("sum", "bounds no product"),
+        ("words for bounds", "bounds no product"),
+    ],
+)
+def test_a_lemma_of_a_product_is_made_again(what: str, why: str | None) -> None:
+    words, product, bounds = bounded()
+    one = words.constant(1, 1)
+    left, free = product_bound(words, product, *bounds), (product, *bounds)
+    x, y = (words.variable(name, 4) for name in "xy")
+    match what:
+        case "other bounds":
+            free = (product, words.constant(9, 4), *bounds[1:])
+        case "other bit":
+            left = words.less(words.constant(8, 8), product)  # 8 * 1 is not above 8
+        case "too narrow":
+            free = (words.mul(x, y), *bounds)
+        case "sum":
+            free = (words.add(product, product), *bounds)
+        case "words for bounds":
+            free = (product, x, *bounds[1:])
+    proof = Certificate(words, left, one, (), (Lemma(left, one, PRODUCT, free),), {}, 0)
+    if why is None:
+        assert check(proof, 10).by == {"the growth of products": 1}
+    else:
+        with pytest.raises(NotAProof, match=why):
+            check(proof, 10)
+
+
+def test_a_product_that_may_wrap_has_no_bound() -> None:
+    words = Words()
+    product = words.mul(words.variable("x", 4), words.variable("y", 4))
+    with pytest.raises(CircuitError, match="too narrow"):
+        product_bound(words, product, *(words.constant(one, 4) for one in (0, 15, 0, 15)))
 
 
 def test_a_question_that_no_solver_answers_in_time_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:

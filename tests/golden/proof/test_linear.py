@@ -110,3 +110,19 @@ def test_structures_of_adders_have_one_form() -> None:
     assert same(wide, words.add(words.extend(a, 12), words.extend(b, 12)))
     # And what is not the same: a sum that loses its carry.
     assert not same(words.extend(words.add(a, b), 12), words.add(words.extend(a, 12), words.extend(b, 12)))
+
+
+def test_products_of_three_are_one_in_any_order_unless_they_may_wrap() -> None:
+    words, forms = Words(), Forms()
+    x, y, z = (words.variable(name, 4) for name in "xyz")
+
+    def times(one: Word, other: Word, width: int) -> Word:
+        return words.mul(words.extend(one, width), words.extend(other, width))
+
+    left, right = times(times(x, y, 8), z, 12), times(x, times(y, z, 8), 12)
+    assert left is not right and forms.of(left) == forms.of(right)
+    wrapped = times(times(x, y, 7), z, 12)  # 15 * 15 has eight bits
+    assert forms.of(wrapped) != forms.of(left)
+    narrow = times(times(x, y, 7), z, 7), times(x, times(y, z, 8), 7)
+    assert forms.of(narrow[0]) == forms.of(narrow[1]), "modulo 2^7 what wraps does not matter"
+    assert {*forms.leaves(left)} == {x, y, z}

@@ -65,3 +65,17 @@ def test_solver_text_and_evaluation_mean_the_same(op: str) -> None:
         solver = z3.Solver()
         solver.from_string(smtlib([wrong, *held]))
         assert solver.check() == z3.unsat
+
+
+def test_an_exponent_and_a_magnitude_have_no_more_than_they_can_hold() -> None:
+    words, ranges = Words(), Ranges()
+    field, number = words.variable("field", 2), words.variable("number", 4)
+    biased = words.add(words.extend(field, 6), words.constant(-1, 6))
+    exponent = words.choose(words.nonzero(field), biased, words.constant(0, 6))
+    assert (ranges.of(exponent).least, ranges.of(exponent).most) == (0, 2)
+    assert ranges.of(biased).least == -1, "elsewhere the field may be 0"
+    wide = words.extend_signed(number, 6)
+    magnitude = words.choose(words.bit(wide, 5), words.neg(wide), wide)
+    assert (ranges.of(magnitude).low, ranges.of(magnitude).high) == (0, 8)
+    turned = words.choose(words.bit(number, 3), words.neg(number), number)
+    assert ranges.of(turned).high == 8, "the least number is its own negative"

@@ -116,7 +116,7 @@ def test_what_is_not_settled_in_time_is_open_and_says_what_is_left() -> None:
 
 
 def test_a_proof_that_is_not_accepted_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_args: Any) -> None:
+    def refuse(*_args: Any, **_kwargs: Any) -> None:
         raise checker.NotAProof("lemma 3 does not hold")
 
     monkeypatch.setattr(checker, "check", refuse)
