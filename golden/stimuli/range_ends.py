@@ -145,7 +145,9 @@ def _put_nearly(draw: Draw, a: Bits, b: Bits, rows: Ints, exponent: Ints) -> Non
     step = draw.pick(-1, 1, x.shape) << draw.b.ignored_low
     column = draw.pick(0, draw.k - 1, x.shape)
     a[rows], a[rows, column] = 0, x
-    b[rows, column] = (y.astype(np.int64) + step).astype(np.uint64).astype(draw.b.dtype)
+    moved = (y.astype(np.int64) + step).astype(np.uint64).astype(draw.b.dtype)
+    # A step beyond the last code of a format that leaves bits of its word unused is none.
+    b[rows, column] = np.where(moved > np.uint64((1 << draw.b.bits) - 1), y.astype(draw.b.dtype), moved)
 
 
 def _few(draw: Draw, a: Bits) -> Bits:

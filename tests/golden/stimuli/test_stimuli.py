@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernel_units import kernel_unit
+from random_units import accepted
 
 import golden
 from golden import stimuli
@@ -430,3 +432,11 @@ def with_floor(ins: golden.Instruction, change: int | None) -> golden.Instructio
 
     operations = [replace(o, steps=tuple(map(changed, o.steps))) for o in ins.program.operations]
     return replace(ins, program=Program(tuple(operations)))
+
+
+def test_no_step_leaves_the_codes_of_a_narrow_format() -> None:
+    """Unit 701 has b of 4 bits: the largest product next to the least result is made of its last code."""
+    unit = accepted(kernel_unit, 701)[1]
+    for seed in range(3):
+        drawn = stimuli.generate(unit, "beside_least", 3000, np.random.default_rng([seed, 7]))
+        assert int(drawn["b"].max()) == (1 << unit.formats["b"].bits) - 1
