@@ -19,7 +19,7 @@ from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
-from rtl_tb.engines.job import Job
+from rtl_tb.engines.job import FAILURE_KINDS, Job
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.budget import Budget
 from rtl_tb.runs.example import Example, example_of, example_of_sequence, run_of
@@ -203,6 +203,27 @@ def never_answered(verdict: Verdict) -> str:
         f"{int(verdict.missing.sum()):,} of {len(verdict.vectors):,} vectors were never answered, nor are "
         "they with its reset, valid, ready or enable turned over; look at the clock, and at what holds the "
         "handshake up"
+    )
+
+
+_WHERE = {
+    "extra_result": "look at what takes out_valid back once a result was taken",
+    "unstable_output": "look at what may change the result while it waits",
+    "valid_dropped": "look at what takes out_valid back while a result waits",
+    "stale_after_reset": "look at what a reset does not clear",
+    "changed_answer": "look at what a reset does not clear",
+    "valid_follows_ready": "look at how out_valid depends on out_ready",
+}
+"""Where in the RTL to look for the cause of each kind of ProtocolFailure."""
+
+
+def of_the_handshake(verdict: Verdict) -> str:
+    """The hint for a unit whose results are all right and whose handshake is not."""
+    first = verdict.outcome.failures[0]
+    where = f"; {_WHERE[first.kind]}" if first.kind in _WHERE else ""
+    return (
+        f"every one of {len(verdict.vectors):,} results is right, and the handshake is not: "
+        f"{FAILURE_KINDS[first.kind]}, first in cycle {first.cycle} of {verdict.outcome.cycles}{where}"
     )
 
 
