@@ -167,7 +167,7 @@ def try_hypotheses(state: Check, work: _Work) -> Check:
         with work.given_up("whether a hypothesis explains it is not known"):
             trying = partial(work.report, "trying hypotheses")
             budget, combining = _for_hypotheses(state, work), _AfterTheText(work)
-            found = explain_results(work.verdict, work.job, trying, budget, combining)
+            found = explain_results(work.verdict, work.job, trying, budget, combining, state.example)
             state = replace(state, diagnosis=found)
     return _hinted(state, work)
 
