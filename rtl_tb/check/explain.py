@@ -191,7 +191,7 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
     found, verdict, job = state.diagnosis, work.verdict, work.job
     hints: list[str] = []
     with work.given_up("whether the description is wrong is not known"):
-        hints += reasons.hints(verdict, job, found, work.budget)
+        hints += reasons.hints(verdict, job, found)
         hints += reasons.swapped_ports(job.dut, found)
         # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
         if (found is None or not found.explains or verdict.outcome.failures) and job.dut.netlist is None:
@@ -229,6 +229,9 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
         state = replace(state, repairs=tuple(held))
         repairs, hints = repair_traffic(state, work.calm, state.run, work.report, budget.rest())
         state = replace(state, repairs=(*state.repairs, *repairs)).hinted(*hints)
+    if unexplained and not state.repairs:
+        with work.given_up("what the lint says is not known"):
+            state = state.hinted(*reasons.lint(work.verdict, job.dut, work.budget))
     if state.options.dissect and unexplained:
         from rtl_tb.check import dissection
 

@@ -166,3 +166,12 @@ def test_each_fault_of_a_unit_with_modes_has_an_example(tmp_path):
     faults = {shown.fault.slug: shown.example for shown in result.faults}
     assert len(faults) == 2 and all(one is not None for one in faults.values())
     assert all("mode" in one.operands and one.alone for one in faults.values())
+
+
+def test_lint_of_a_package_is_no_hint(tmp_path):
+    """It holds constants alone; what the lint says of the module is a hint."""
+    narrow = ("logic signed [35:0] sum;", "logic signed [30:0] sum;")
+    package = "package p; localparam logic [3:0] C = 8'd3 + 8'(1); endpackage\n\nmodule mac4 ("
+    result = changed(tmp_path, narrow, ("module mac4 (", package), explain=True, count=300)
+    (hint,) = (each for each in result.hints if "lint warns" in each)
+    assert "mac4.sv:3:" not in hint and "mac4.sv:" in hint
