@@ -211,6 +211,7 @@ def diagnose(
     progress: Progress | None = None,
     budget: Budget | None = None,
     combining: Budget | None = None,
+    shown: Wrong | None = None,
 ) -> Diagnosis:
     """Searches for what a unit computes when it should be `ins`.
 
@@ -226,6 +227,8 @@ def diagnose(
         progress: called with (tried, all) hypotheses of the pass that runs.
         budget: nothing at all is tried after it is over, by the wall clock; None: no limit.
         combining: the time for combinations, in place of `budget_seconds`.
+        shown: a wrong dot product of the unit that is not among `operands`, such as the smallest one: what is
+            said of the wrong results has to hold for it, too.
 
     Raises:
         ShapeError: `actual` is not one result for every dot product.
@@ -255,10 +258,26 @@ def diagnose(
         Budget(float("inf")) if budget is None else budget,
         combining or Budget(budget_seconds, clock=time.thread_time),
         progress,
+        shown,
     )
     if ins.modes is not None:
         return _of_modes(ins, operands, results, request)
     return _of_one(ins, operands | more, results, request)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong dot product.
+
+    Attributes:
+        unit: the name of the unit, for one with modes of the unit in its mode.
+        operands: its codes by name, as `dot` takes them, without a leading dimension.
+        actual: the code that came.
+    """
+
+    unit: str
+    operands: Operands
+    actual: int
 
 
 @dataclass(frozen=True)
@@ -269,6 +288,7 @@ class _Request:
     budget: Budget
     combining: Budget
     progress: Progress | None
+    shown: Wrong | None
 
     def right(self, unit: Instruction, codes: Bits, actual: Bits) -> Mask:
         """Where results are what they should be."""
@@ -296,9 +316,32 @@ def _of_one(ins: Instruction, operands: Operands, actual: Bits, request: _Reques
         ranked = (_needed(results, ranked[0]), *ranked[1:])
         faults = _faults(results, ranked[0])
     else:
-        said = known(ins, operands, results.expected, results.wrong, actual)
+        said = _known(results, request.shown)
     seconds = time.monotonic() - started
     return Diagnosis(ins, ranked, failing, total, seconds, faults=faults, known=said)
+
+
+def _known(results: Results, shown: Wrong | None) -> tuple[str, ...]:
+    """Facts about the wrong results, and about the one that is shown if it is of this unit."""
+    ins, operands = results.ins, results.operands
+    expected, wrong, actual = results.expected, results.wrong, results.actual
+    own = {name: codes for name, codes in operands.items() if name not in CONTEXT}
+    if shown is None or shown.unit != ins.name or shown.operands.keys() != own.keys():
+        return known(ins, operands, expected, wrong, actual)
+    one = {name: np.asarray(codes, own[name].dtype)[None] for name, codes in shown.operands.items()}
+    same = np.all([(own[name] == one[name]).reshape(len(wrong), -1).all(axis=1) for name in own], axis=0)
+    if same.any():
+        return known(ins, operands, expected, wrong, actual)
+    before = {name: np.zeros_like(codes[:1]) for name, codes in operands.items() if name in CONTEXT}
+    together = {name: np.concatenate([codes, (one | before)[name]]) for name, codes in operands.items()}
+    said = known(
+        ins,
+        together,
+        np.append(expected, ins.dot(**one).astype(expected.dtype)),
+        np.append(wrong, True),
+        np.append(actual, np.asarray(shown.actual, actual.dtype)),
+    )
+    return (*said, "the smallest operands that fail are counted as one more") if said else ()
 
 
 def _needed(results: Results, best: Hypothesis) -> Hypothesis:

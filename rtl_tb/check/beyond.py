@@ -36,6 +36,14 @@ _KINDS = {
     ),
 }
 """Influences, by the constructs of the text."""
+_ELABORATED = ("computes with real numbers, which are no hardware",)
+"""Influences that constants do not have: tools compute these once, before there is any hardware."""
+_NESTED = r"[^;()]"
+for _ in range(8):  # parentheses within parentheses: more than a constant has
+    _NESTED = rf"(?:[^;()]|\({_NESTED}*\))"
+_DECLARED = re.compile(rf"\b(?:localparam|parameter)\b{_NESTED}*")
+"""The declaration of parameters, up to its semicolon or the parenthesis that ends a list of them."""
+_FUNCTION = re.compile(r"\bfunction\b[^;(]*?(\w+)\s*[;(].*?\bendfunction\b", re.DOTALL)
 _ANY = re.compile(
     r"[$@]|always|force|release|deassign|randomize|\(\*|import|fork|wait|forever|mailbox|semaphore|chandle|->|real"
 )
@@ -56,16 +64,40 @@ _SET = re.compile(r"(?:^|[;:)]|\b(?:begin|else))\s*\{?([A-Za-z_]\w*)(?:\s*\[[^;=
 def beyond(text: Reading | None) -> list[str]:
     """One sentence for each of these influences in the text that a simulator read."""
     first: dict[str, tuple[str, str]] = {}
-    for code, place in text.lines() if text is not None else ():
+    if text is None:
+        return []
+    of_all = {pattern: what for pattern, what in _KINDS.items() if what not in _ELABORATED}
+    of_signals = {pattern: what for pattern, what in _KINDS.items() if what in _ELABORATED}
+    for patterns, code, place in (
+        *((of_all, *line) for line in text.lines()),
+        *((of_signals, *line) for line in Reading(_without_constants(text.text)).lines()),
+    ):
         if not _ANY.search(code):
             continue
         plain = _MESSAGE.sub("$display(", _STRING.sub('""', code))
-        for pattern, what in _KINDS.items():
+        for pattern, what in patterns.items():
             if (said := pattern.search(plain)) is not None:
                 first.setdefault(what, (said[0], place))
     return [
         f"the text {what} ({said} at {place}); a PASS is of this run" for what, (said, place) in first.items()
     ]
+
+
+def _without_constants(text: str) -> str:
+    """The text without declarations of parameters, and without functions that nothing else calls; lines keep
+    their numbers."""
+    if re.search(r"real|\$(?:itor|rtoi|bitsto)", text) is None:
+        return text
+    text = _DECLARED.sub(_blank, text)
+    for function in list(_FUNCTION.finditer(text)):
+        name = re.compile(rf"\b{function[1]}\b")
+        if len(name.findall(text)) == len(name.findall(function[0])):
+            text = text.replace(function[0], _blank(function))
+    return text
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 def several_drive(job: Job, text: Reading | None) -> list[str]:

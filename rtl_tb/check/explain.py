@@ -15,11 +15,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from golden.boundary import own_fault
 from golden.budget import ALL
 from golden.errors import MmagoldError
 from rtl_tb.check import reasons
 from rtl_tb.check.declared_once import initialised_once
+from rtl_tb.check.options import TRAFFIC
 from rtl_tb.check.record import Check
 from rtl_tb.check.under_traffic import Calm, apart
 from rtl_tb.engines.job import Job
@@ -80,6 +83,27 @@ class _Work:
         return self.calm is None or bool(self.calm.verdict.failed.any())
 
     @property
+    def handshake_alone(self) -> bool:
+        """Whether every result is right, and the handshake is broken."""
+        return bool(self.verdict.outcome.failures) and not self.verdict.failed.any()
+
+    @property
+    def to_repair(self) -> Verdict:
+        """The verdict for the search in the text. A run that breaks the handshake counts there as one without
+        answers, so that a change has to keep the handshake."""
+        if not self.handshake_alone:
+            return self.verdict
+        return replace(self.verdict, missing=np.ones(len(self.verdict.vectors), np.bool_))
+
+    @property
+    def job_to_repair(self) -> Job:
+        """The run that shows it. A trial of a change ends with its last result; so idle cycles before others
+        have to show a result that nothing asked for."""
+        if not self.handshake_alone or self.job.traffic.idle:
+            return self.job
+        return replace(self.job, traffic=replace(self.job.traffic, idle=TRAFFIC.idle))
+
+    @property
     def takes_turns(self) -> bool:
         """Whether hypotheses and the search in the text have one processor."""
         return self.search is not None and len(os.sched_getaffinity(0)) == 1
@@ -98,6 +122,8 @@ def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Che
     smallest operands and the diagnosis as soon as they are there."""
     work = _Work(state.verdict, state.run, report, budget)
     state = without_traffic(state, work)
+    if work.handshake_alone:
+        state = state.hinted(reasons.of_the_handshake(work.verdict))
     if reasons.too_few(work.verdict):
         state = state.hinted(reasons.never_answered(work.verdict))
         with _search_begun(state, work):
@@ -141,7 +167,7 @@ def try_hypotheses(state: Check, work: _Work) -> Check:
         with work.given_up("whether a hypothesis explains it is not known"):
             trying = partial(work.report, "trying hypotheses")
             budget, combining = _for_hypotheses(state, work), _AfterTheText(work)
-            found = explain_results(work.verdict, work.job, trying, budget, combining)
+            found = explain_results(work.verdict, work.job, trying, budget, combining, state.example)
             state = replace(state, diagnosis=found)
     return _hinted(state, work)
 
@@ -165,7 +191,7 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
     found, verdict, job = state.diagnosis, work.verdict, work.job
     hints: list[str] = []
     with work.given_up("whether the description is wrong is not known"):
-        hints += reasons.hints(verdict, job, found, work.budget)
+        hints += reasons.hints(verdict, job, found)
         hints += reasons.swapped_ports(job.dut, found)
         # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
         if (found is None or not found.explains or verdict.outcome.failures) and job.dut.netlist is None:
@@ -179,17 +205,22 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
     """Stage 6. A change of the text that makes the results right, if the diagnosis does not explain them, or
     only by several faults; then a further one for what traffic makes wrong; last the unit that the DUT is, if
     that was requested."""
-    requested, verdict, job, found = state.options.repair, work.verdict, work.job, state.diagnosis
+    requested, job, found = state.options.repair, work.job, state.diagnosis
     budget = work.budget.rest(_TEXT) if requested is None else Budget(requested)
     own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
-    unexplained = _differs(verdict) and (found is None or not found.explains)
+    unexplained = _differs(work.to_repair) and (found is None or not found.explains)
     several = found is not None and not found.explained_by_one
     if requested != 0 and unexplained and job.dut.vhdl is not None:
         state = state.hinted(
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
     elif requested != 0 and own and (unexplained or (several and job.dut.vhdl is None)):
-        repairs, hints = repair(verdict, job, work.report, budget, unexplained, begun=work.search)
+        made = "the unit keep the handshake" if work.handshake_alone else "these results right"
+        repairs, hints = repair(
+            work.to_repair, work.job_to_repair, work.report, budget, unexplained, made, work.search
+        )
+        if work.handshake_alone:
+            repairs = [one.held_to("answered, and the handshake is kept") for one in repairs]
         state = replace(state, repairs=tuple(repairs)).hinted(*hints)
         if _outdone(repairs, found):
             state = replace(state, diagnosis=None, difference=None, faults=())
@@ -198,6 +229,9 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
         state = replace(state, repairs=tuple(held))
         repairs, hints = repair_traffic(state, work.calm, state.run, work.report, budget.rest())
         state = replace(state, repairs=(*state.repairs, *repairs)).hinted(*hints)
+    if unexplained and not state.repairs:
+        with work.given_up("what the lint says is not known"):
+            state = state.hinted(*reasons.lint(work.verdict, job.dut, work.budget))
     if state.options.dissect and unexplained:
         from rtl_tb.check import dissection
 
@@ -249,11 +283,13 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
 
     requested, job = state.options.repair, work.job
     own = job.dut.sources == state.dut.sources
-    if requested == 0 or not own or job.dut.vhdl is not None or not _differs(work.verdict):
+    if requested == 0 or not own or job.dut.vhdl is not None or not _differs(work.to_repair):
         yield
         return
     work.search = Search(
-        work.verdict, job, work.budget.rest(_TEXT) if requested is None else Budget(requested)
+        work.to_repair,
+        work.job_to_repair,
+        work.budget.rest(_TEXT) if requested is None else Budget(requested),
     )
     try:
         yield

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.vectors.tiles import element
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.text import read
 from rtl_tb.engines.builds import warnings_of
-from rtl_tb.engines.job import Job
+from rtl_tb.engines.job import FAILURE_KINDS, Job
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.budget import Budget
 from rtl_tb.runs.example import Example, example_of, example_of_sequence, run_of
@@ -31,6 +33,7 @@ from rtl_tb.runs.verdict import Verdict, silent
 WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
 """Warnings of Verilator about bits that are lost or missing."""
 _SWAPPED = re.compile(r"(a|b|c|scale-a|scale-b)-and-(a|b|c|scale-a|scale-b)-swapped")
+_UNITS = re.compile(r"^\s*(package|endpackage|module|endmodule|interface|endinterface)\b", re.MULTILINE)
 SHOWN = 3
 """Warnings that a hint names."""
 MOST = 20_000
@@ -170,9 +173,9 @@ def _smallest(
     return example_of(run, least | mode, vector, run.job.dut.compare)
 
 
-def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None, budget: Budget | None = None) -> list[str]:
+def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None) -> list[str]:
     """Possible errors in the description of the unit, such as its latency, and explanations of its status
-    flags. The lint, which takes longest, ends with the budget."""
+    flags."""
     dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict, diagnosis)]
     if (where := sentence(verdict, dut.compare)) is not None:
         found.insert(0, where)
@@ -182,18 +185,35 @@ def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None, budget: Budge
             found.append(f"the latency is {dut.handshake.latency + late}, not {dut.handshake.latency}")
     if silent(verdict):
         found.append(never_answered(verdict))
-    explained = diagnosis is not None and diagnosis.explains
-    if verdict.wrong.any() and not explained and (warned := _lint(dut, budget or Budget(float("inf")))):
-        more = f" (and {len(warned) - SHOWN} more)" if len(warned) > SHOWN else ""
-        said = "; ".join(text[text.rfind("/", 0, text.find(": ")) + 1 :] for text in warned[:SHOWN])
-        found.append(f"Verilator's lint warns of widths, which may be meant: {said}{more}")
     return found
 
 
-def _lint(dut: Dut, budget: Budget) -> tuple[str, ...]:
+def lint(verdict: Verdict, dut: Dut, budget: Budget) -> list[str]:
+    """What the lint says of widths in the modules of the unit, where nothing else explains wrong results.
+
+    Most such warnings are meant. A package has constants alone, which the unit may not even use.
+    """
+    if not verdict.wrong.any():
+        return []
+    warned: list[str] = []
     with suppress(RtlError), budget.builds():
-        return warnings_of(dut, WIDTHS)
-    return ()
+        warned = [text for text in warnings_of(dut, WIDTHS) if not _in_package(text)]
+    if not warned:
+        return []
+    more = f" (and {len(warned) - SHOWN} more)" if len(warned) > SHOWN else ""
+    said = "; ".join(text[text.rfind("/", 0, text.find(": ")) + 1 :] for text in warned[:SHOWN])
+    return [f"Verilator's lint warns of widths, which may be meant: {said}{more}"]
+
+
+def _in_package(warning: str) -> bool:
+    """Whether the place of a warning, FILE:LINE:COLUMN, lies in a package."""
+    file, line, _ = warning.split(":", 2)
+    try:
+        before = read(Path(file)).split("\n")[: int(line)]
+    except (OSError, ValueError):
+        return False
+    words = _UNITS.findall("\n".join(before))
+    return bool(words) and words[-1] == "package"
 
 
 def never_answered(verdict: Verdict) -> str:
@@ -203,6 +223,27 @@ def never_answered(verdict: Verdict) -> str:
         f"{int(verdict.missing.sum()):,} of {len(verdict.vectors):,} vectors were never answered, nor are "
         "they with its reset, valid, ready or enable turned over; look at the clock, and at what holds the "
         "handshake up"
+    )
+
+
+_WHERE = {
+    "extra_result": "look at what takes out_valid back once a result was taken",
+    "unstable_output": "look at what may change the result while it waits",
+    "valid_dropped": "look at what takes out_valid back while a result waits",
+    "stale_after_reset": "look at what a reset does not clear",
+    "changed_answer": "look at what a reset does not clear",
+    "valid_follows_ready": "look at how out_valid depends on out_ready",
+}
+"""Where in the RTL to look for the cause of each kind of ProtocolFailure."""
+
+
+def of_the_handshake(verdict: Verdict) -> str:
+    """The hint for a unit whose results are all right and whose handshake is not."""
+    first = verdict.outcome.failures[0]
+    where = f"; {_WHERE[first.kind]}" if first.kind in _WHERE else ""
+    return (
+        f"every one of {len(verdict.vectors):,} results is right, and the handshake is not: "
+        f"{FAILURE_KINDS[first.kind]}, first in cycle {first.cycle} of {verdict.outcome.cycles}{where}"
     )
 
 

@@ -348,14 +348,15 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         and "clear" not in found.roles
         and "reset" in found.roles
     )
-    used = apart | {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
     missing = [role for role in MAIN if role in (fields or ()) and role not in found.roles]
     roles.valids = several_valids(others, found, missing)
+    used = apart | {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
     for name, port in others.ports.items():
         by_header = port.header and name.rpartition(".")[2] in (roles.port("clock"), roles.port("reset"))
         if name not in used and not by_header:  # the wrapper connects what an interface has by their names
             (roles.open if port.direction == "output" else roles.left).append(name)
+    _take_what_is_left(roles, module, fields)
     if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
         if module.ports[widest].width:
@@ -363,6 +364,27 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
             found.doubts["d"] = [name for name in roles.open if name != widest]
             roles.open.remove(widest)
     return roles
+
+
+def _take_what_is_left(roles: _Roles, module: Module, fields: Mapping[str, Field] | None) -> None:
+    """Gives operands that no name fits the inputs of several bits that are left, in the order of the ports:
+    one of the operand's width, or where that is not known the widest one for a, and one as wide as a for b.
+    Nothing that may be an operand is only tied to 0."""
+    for role in MAIN:
+        if role in roles.found.roles or (fields is not None and role not in fields):
+            continue
+        wide = [name for name in roles.left if module.ports[name].width > 1 and not module.ports[name].items]
+        if fields is not None:
+            fits = [name for name in wide if module.ports[name].width == fields[role].width]
+        elif (first := roles.found.roles.get("a")) is not None:
+            fits = [name for name in wide if role == "b" and module.ports[name].width == first.width]
+        else:
+            most = max((module.ports[name].width for name in wide), default=0)
+            fits = [name for name in wide if module.ports[name].width == most]
+        if fits:
+            roles.found.roles[role] = Candidate((fits[0],), "input", module.ports[fits[0]].width, ())
+            roles.found.doubts[role] = fits[1:]
+            roles.left.remove(fits[0])
 
 
 _OF_VALUES = {
@@ -637,8 +659,20 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
 
 def _candidates_text(module: Module, roles: _Roles, operand: str) -> str:
     left = roles.open if operand in RESULTS else roles.left
-    shown = ", ".join(f"{name} ({module.ports[name].width} bits)" for name in left[:_SHOWN])
+    widest = sorted(left, key=lambda name: -module.ports[name].width)  # an operand has several bits
+    shown = _some(f"{name} ({_bits(module.ports[name])})" for name in widest)
     return f"; {'outputs' if operand in RESULTS else 'inputs'} left: {shown or 'none'}"
+
+
+def _bits(port: Port) -> str:
+    return "1 bit" if port.width == 1 else f"{port.width} bits"
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first names of a list, and how many more there are."""
+    every = list(names)
+    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return ", ".join(every[:_SHOWN]) + more
 
 
 def _shared_port(module: Module, roles: _Roles, fields: Mapping[str, Field]) -> dict[str, str]:
@@ -705,9 +739,9 @@ def _rest(roles: _Roles, module: Module) -> list[str]:
 def _tied(port: Port) -> str:
     """The value of an input that is tied: a name where its type has names."""
     if not port.items:
-        return f"0{GUESS}"
+        return f"0{GUESS}" if port.width == 1 else f"0{GUESS}: {_bits(port)}"
     names = list(port.items)
-    return f"{names[0]}{GUESS}: one of {', '.join(names)}"
+    return f"{names[0]}{GUESS}: one of {_some(names)}"
 
 
 def _unused_controls(roles: _Roles) -> list[tuple[str, str]]:

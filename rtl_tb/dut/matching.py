@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from golden.vectors.word import RESULTS, Field
@@ -297,9 +297,10 @@ def match(module: Module, fields: Mapping[str, Field] | None, state: bool = Fals
     candidates = [each for each in _candidates(module, fields) if each.width]
     wanted = [*CONTROL_ROLES, *(fields if fields is not None else ("a", "b", "c", "d", "flags"))]
     order = [role for role in MAIN if role in wanted]
+    place = {name: at for at, name in enumerate(module.ports)}  # of what is alike the first port is taken
     scored = sorted(
         ((score(each, role, fields, order), role, each) for role in wanted for each in candidates),
-        key=lambda row: (-row[0], wanted.index(row[1]), row[2].ports),
+        key=lambda row: (-row[0], wanted.index(row[1]), place[row[2].ports[0]], row[2].ports),
     )
     found, taken = Match(), set[str]()
     for points, role, each in scored:
@@ -385,6 +386,7 @@ def _candidates(module: Module, fields: Mapping[str, Field] | None) -> list[Cand
     methods, signals = _methods(module)
     spoken = _spoken(module)
     singles = [_single(name, port, methods, signals, spoken) for name, port in module.ports.items()]
+    singles = _lettered(singles)
     groups: dict[tuple[tuple[str, ...], str, int], list[tuple[int, Candidate]]] = {}
     for each in singles:
         numbers = [at for at, word in enumerate(each.words) if word.isdigit()]
@@ -407,6 +409,24 @@ def _candidates(module: Module, fields: Mapping[str, Field] | None) -> list[Cand
             del found[(name,)]
         found[ports] = Candidate(ports, direction, width * len(ports), words)
     return list(found.values())
+
+
+def _lettered(singles: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, with a word of its own for the last letter of names that differ in it alone: i_multa
+    and i_multb are the operands a and b, as i_mult_a and i_mult_b are."""
+    groups: dict[tuple[tuple[str, ...], str, int], dict[str, tuple[int, int]]] = {}
+    for number, each in enumerate(singles):
+        for at, word in enumerate(each.words):
+            if len(word) > 1 and word[-1] in _ORDINAL and word not in _VOCABULARY:
+                stem = (*each.words[:at], f"{word[:-1]}?", *each.words[at + 1 :])
+                groups.setdefault((stem, each.direction, each.width), {})[word[-1]] = number, at
+    found = list(singles)
+    for letters in groups.values():
+        for number, at in letters.values() if len(letters) > 1 else ():
+            words = list(singles[number].words)
+            words[at : at + 1] = words[at][:-1], words[at][-1]
+            found[number] = replace(singles[number], words=tuple(words))
+    return found
 
 
 def _counts(
@@ -520,7 +540,14 @@ def several_valids(
     valids, readies = alike("in_valid", "input"), alike("in_ready", "output")
     if len(valids) < 2:
         return []
+    alike_names = [each.ports[0] for each in valids]
     operands = [role for role in found.roles if role not in CONTROL_ROLES and role not in RESULTS]
+    if not missing:
+        valids = _of_operands(valids, [found.roles[role].words for role in operands])
+    if len(valids) == 1:
+        found.roles["in_valid"] = valids[0]
+        found.doubts["in_valid"] = [name for name in alike_names if name != valids[0].ports[0]]
+        return []
     keys = [_key(each, "in_valid") for each in valids]
     own: list[list[str]] = [[] for _ in valids]
     for role in operands:
@@ -541,6 +568,18 @@ def several_valids(
         ready = next((one.ports[0] for one in readies if _key(one, "in_ready") == key), None)
         channels.append((valid.ports[0], ready, roles if apart else []))
     return channels
+
+
+def _of_operands(valids: list[Candidate], operands: Sequence[tuple[str, ...]]) -> list[Candidate]:
+    """The valids without those whose names say something else than the names of the operands, unless all do:
+    of s0_vld and fma_vld for opa and opb the second belongs to no operand."""
+    said = {word for words in operands for word in words} | _ORDINAL.keys()
+    own = [
+        each
+        for each in valids
+        if not (key := _key(each, "in_valid")) or any(word.isdigit() or word in said for word in key)
+    ]
+    return own or valids
 
 
 def _stem(valid: Candidate) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from golden.budget import Budget
-from golden.identify.diagnosis import Diagnosis, diagnose
+from golden.identify.diagnosis import Diagnosis, Wrong, diagnose
 from rtl_tb.engines.job import Job
 from rtl_tb.runs.dots import as_dots
+from rtl_tb.runs.example import Example
 from rtl_tb.runs.sequences import Progress
 from rtl_tb.runs.tiles import wrong_places
 from rtl_tb.runs.verdict import Verdict
@@ -17,9 +18,11 @@ def explain_results(
     progress: Progress,
     budget: Budget | None = None,
     combining: Budget | None = None,
+    example: Example | None = None,
 ) -> Diagnosis | None:
     """The diagnosis of the wrong results; None where there are none. Status flags alone say nothing of the
-    datapath's steps. The budgets are those of `diagnose`."""
+    datapath's steps. The budgets are those of `diagnose`; what is said of the wrong results also holds for
+    the example."""
     if not verdict.wrong_d.any():
         return None
     places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None
@@ -33,4 +36,13 @@ def explain_results(
         progress=progress,
         budget=budget,
         combining=combining,
+        shown=_wrong(example),
     )
+
+
+def _wrong(example: Example | None) -> Wrong | None:
+    """A dot product that fails by itself, whatever came before it."""
+    if example is None or example.actual is None or not example.alone or example.sequence is not None:
+        return None
+    unit, operands = example.instruction.in_mode_of(example.operands)
+    return Wrong(unit.name, dict(operands), example.actual)

@@ -11,7 +11,6 @@ import contextlib
 import importlib.util
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -452,7 +451,7 @@ class TimeIsUp(RtlError):
 
 
 class ToolFailed(RtlError):
-    """A tool ended with an error; `text` is all that it printed."""
+    """A tool ended with an error; `words` are its command, `text` is all that it printed."""
 
     def __init__(self, words: Sequence[str], status: int, text: str, log: Path | None) -> None:
         """The message says which program, its exit status or signal, and its last line."""
@@ -463,10 +462,9 @@ class ToolFailed(RtlError):
             else f"exit status {status}"
         )
         last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no output")
-        see = "" if log is None else f"see {log}; "
-        super().__init__(
-            f"{Path(words[0]).name} failed ({how}): {last} ({see}command: {shlex.join(words)[:300]})"
-        )
+        see = "" if log is None else f" (see {log})"
+        super().__init__(f"{Path(words[0]).name} failed ({how}): {last}{see}")
+        self.words = tuple(words)
         self.text = text
         self.how = how
         self.log = log

@@ -135,7 +135,7 @@ class Sampler:
         self.instruction = ins
         self._registers = Registers(ins.engine_of_one)
         self._of_step: dict[tuple[int, int], frozenset[str]] = {}
-        points = operand_points(ins, held) + result_points(ins, held)
+        points = [_in_own_words(ins, point) for point in operand_points(ins, held)] + result_points(ins, held)
         points += flag_points(ins, held) if ins.status else []
         for number, operation in enumerate(ins.program.operations):
             if len(ins.program.operations) > 1:
@@ -156,12 +156,28 @@ class Sampler:
         if ins.status:
             yield from flag_samples(ins, ins.answers(operands)["flags"])
         operands = ins.complete(operands)
-        yield from operand_samples(ins, operands)
+        yield from ((_own_words(ins, name), bins) for name, bins in operand_samples(ins, operands))
         yield from result_samples(ins, d)
         for block in self._registers.blocks(operands):
             for seen in block.steps():
                 names = self._of_step[seen.operation, seen.index] | {of_slice(seen.operation)}
                 yield from (sample for sample in _step_samples(ins, seen) if sample[0] in names)
+
+
+def _in_own_words(ins: Instruction, point: Coverpoint) -> Coverpoint:
+    """A coverpoint of the operands with the words of the unit, which may have no products."""
+    bins = {_own_words(ins, label): reachable for label, reachable in point.bins.items()}
+    return replace(point, name=_own_words(ins, point.name), bins=bins)
+
+
+def _own_words(ins: Instruction, text: str) -> str:
+    """A text about products; of a unit without b it is about the elements of a."""
+    if "b" not in ins.absent:
+        return text
+    one, several = ("a", "a") if ins.stored_k == 1 else ("element of a", "elements of a")
+    for word, instead in (("products", several), ("product", one)):
+        text = text.replace(word, instead)
+    return text
 
 
 def _about_nothing(ins: Instruction, point: Coverpoint) -> bool:

@@ -584,3 +584,20 @@ def test_saved_coverage_is_read_within_limits(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(FileFormatError, match="nested deeper than"):
         load(tmp_path / "deep.json")
+
+
+def test_a_unit_without_products_has_no_words_about_them(tmp_path: Path) -> None:
+    (tmp_path / "unit.yaml").write_text(
+        "unit: adder\nshape: {k: 1}\nformats: {a: f32, c: f32, d: f32}\nsteps:\n"
+        "  - special_values: {of: [a, c]}\n  - sum: {of: [a, c], to: total}\n"
+        "  - round: {of: total, rounding: nearest_even, overflow: infinity, zero: signed}\n",
+        encoding="utf-8",
+    )
+    ins = golden.load_instruction(tmp_path / "unit.yaml").plain
+    coverage = Coverage(ins)
+    coverage.sample_set(default_set(ins, 4000, 1))
+    names = {text for point in coverage.points for text in (point.name, *point.bins)}
+    assert not [text for text in names if "product" in text]
+    infinite = next(point for point in coverage.points if point.name == "the only cause")
+    hit = dict(zip(infinite.bins, coverage.hits[infinite.name], strict=True))
+    assert hit["infinite a against infinite c"] and hit["infinite a"]

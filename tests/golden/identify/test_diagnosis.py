@@ -609,3 +609,29 @@ def test_faults_are_said_in_the_words_of_the_unit(name: str, words: set[str]) ->
     for one in (*of_program(ins), *of_ports(ins, ()), *of_signals(ins)):
         if one.program is None or one.program(ins) is not None:
             assert not words & {*re.findall(r"\w+", one.text)}, one.text
+
+
+def test_what_is_said_also_holds_for_the_operands_that_are_shown(tmp_path: Path) -> None:
+    """All wrong vectors have one a; the smallest one, which is none of the vectors, has another."""
+    (tmp_path / "unit.yaml").write_text(
+        """unit: converter
+shape: {k: 1}
+formats: {a: f32, d: f16}
+steps:
+  - round: {of: a, rounding: nearest_even, overflow: ieee, zero: signed}
+""",
+        encoding="utf-8",
+    )
+    ins = golden.load_instruction(tmp_path / "unit.yaml").plain
+    codes = np.r_[np.full(20, 0x46FFFFFF), np.arange(0x3F800000, 0x477F0000, 40_001)]
+    operands = {"a": codes.astype(np.uint32)[:, None]}
+    actual = ins.dot(**operands)
+    actual[:20] = 0x7E11
+    alone = diagnosis.diagnose(ins, operands, actual)
+    shown = diagnosis.Wrong(ins.name, {"a": np.array([0x46FFFF00], np.uint32)}, 0x7E11)
+    together = diagnosis.diagnose(ins, operands, actual, shown=shown)
+    assert not alone.explains and not together.explains
+    (exactly,) = (each for each in alone.known if "exactly where" in each)
+    assert "0x46ffffff" in exactly
+    assert not any("exactly where a is 0x46ffffff" in each for each in together.known), together.known
+    assert together.failing == alone.failing == 20

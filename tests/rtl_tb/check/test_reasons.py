@@ -5,7 +5,7 @@ from pathlib import Path
 
 import changed_unit
 import pytest
-from changed_unit import changed
+from changed_unit import PASSING, changed
 
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import check
@@ -38,6 +38,19 @@ def test_two_faults_have_an_example_each(tmp_path):
     assert stuck.expected or not failed, "zero only where the vector that failed was"
     report = result.as_dict()
     assert [fault["slug"] for fault in report["faults"]] == [one.fault.slug for one in result.faults]
+
+
+def test_a_valid_that_sticks(tmp_path):
+    """All results are right; the line that breaks the handshake is searched all the same."""
+    sticks = ("else if (rdy_o) vld_o <= vld_i;", "else if (rdy_o && vld_i) vld_o <= vld_i;")
+    result = changed(tmp_path, sticks, explain=True, count=400, repair=60.0)
+    assert not result.passed and not result.verdict.failed.any()
+    first = result.verdict.outcome.failures[0].cycle
+    (hint,) = (each for each in result.hints if "the handshake is not" in each)
+    assert "a result without a vector" in hint and f"in cycle {first} of" in hint
+    (repair, *_) = result.repairs
+    assert repair.whole and repair.edits[0].line == PASSING[: PASSING.index(sticks[0])].count("\n") + 1
+    assert "the handshake is kept" in repair.sentence()
 
 
 def test_ports_that_dut_yaml_has_in_each_others_place(tmp_path, monkeypatch):
@@ -153,3 +166,12 @@ def test_each_fault_of_a_unit_with_modes_has_an_example(tmp_path):
     faults = {shown.fault.slug: shown.example for shown in result.faults}
     assert len(faults) == 2 and all(one is not None for one in faults.values())
     assert all("mode" in one.operands and one.alone for one in faults.values())
+
+
+def test_lint_of_a_package_is_no_hint(tmp_path):
+    """It holds constants alone; what the lint says of the module is a hint."""
+    narrow = ("logic signed [35:0] sum;", "logic signed [30:0] sum;")
+    package = "package p; localparam logic [3:0] C = 8'd3 + 8'(1); endpackage\n\nmodule mac4 ("
+    result = changed(tmp_path, narrow, ("module mac4 (", package), explain=True, count=300)
+    (hint,) = (each for each in result.hints if "lint warns" in each)
+    assert "mac4.sv:3:" not in hint and "mac4.sv:" in hint

@@ -133,8 +133,8 @@ def test_what_cannot_be_guessed_is_marked(tmp_path: Path) -> None:
     source.write_text("module odd (input wire clk, input wire [6:0] foo, output wire [2:0] bar); endmodule\n")
     text = draft([source], folder=tmp_path)
     assert "instruction: architecture:name  # GUESS" in text
-    assert "# a: PORT  # GUESS: no port looks like it; inputs left: foo (7 bits)" in text
-    assert "foo: 0  # GUESS" in text and "d: bar" in text
+    assert "a: foo  # GUESS: by what is left" in text
+    assert "foo: 0" not in text and "d: bar" in text
     (tmp_path / "dut.yaml").write_text(text)
     line = 1 + next(at for at, row in enumerate(text.splitlines()) if row.startswith("instruction"))
     with pytest.raises(SpecError, match=f"replace `architecture:name` in line {line}"):
@@ -255,3 +255,65 @@ def test_what_synthesis_leaves_out_refuses_no_unit(tmp_path: Path) -> None:
 def test_a_unit_in_the_place_of_a_dut_says_what_to_write() -> None:
     with pytest.raises(SpecError, match=r"this is a unit.*expected a dut\.yaml.*rtl init"):
         load_dut(Path(__file__).parents[3] / "rtl_tb" / "examples" / "own_unit" / "mac4.yaml")
+
+
+def ports_of(text: str) -> dict[str, str]:
+    """The ports and constants of a draft."""
+    data = yaml.safe_load(text)
+    return {**(data.get("constants") or {}), **data["ports"]}
+
+
+def test_the_only_input_is_the_operand(tmp_path: Path) -> None:
+    """A converter names its input by its direction alone."""
+    (tmp_path / "cvt.v").write_text(
+        "module cvt (input clk, input [31:0] in, output reg [31:0] out, output reg overflow); endmodule\n"
+    )
+    text = draft([tmp_path / "cvt.v"])
+    assert "a: in  # GUESS: by what is left" in text and "in: 0" not in text
+    assert "inputs left: none" in text
+
+
+def test_names_that_differ_in_their_last_letter(tmp_path: Path) -> None:
+    (tmp_path / "mult.v").write_text(
+        "module mult (input i_clk, input i_multa_ns, input i_multb_ns, input [17:0] i_multa, "
+        "input [17:0] i_multb, output reg [35:0] o_product); endmodule\n"
+    )
+    found = ports_of(draft([tmp_path / "mult.v"]))
+    assert found == {"a": "i_multa", "b": "i_multb", "d": "o_product", "i_multa_ns": 0, "i_multb_ns": 0}
+
+
+def test_an_operand_without_a_name_is_what_fits(tmp_path: Path) -> None:
+    """By its width; other inputs of several bits are named with their widths."""
+    (tmp_path / "unit.yaml").write_text(
+        "unit: mul\nshape: {k: 1}\nformats: {a: s8, b: s8, d: s16}\nsteps:\n  - multiply: {to: products}\n"
+        "  - round: {of: products, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    (tmp_path / "m.v").write_text(
+        "module m (input clk, input [2:0] zone, input [7:0] mantle, input [7:0] crust, input [15:0] tuft, "
+        "output reg [15:0] out); endmodule\n"
+    )
+    text = draft([tmp_path / "m.v"], instruction=str(tmp_path / "unit.yaml"))
+    assert ports_of(text) == {"a": "mantle", "b": "crust", "d": "out", "zone": 0, "tuft": 0}
+    assert "a: mantle  # GUESS" in text and "tuft: 0  # GUESS: 16 bits" in text
+
+
+def test_a_valid_of_something_else_is_not_joined(tmp_path: Path) -> None:
+    (tmp_path / "f.v").write_text(
+        "module f (input clk, input [15:0] opa_i, input [15:0] opb_i, input s0_vld_i, input fma_vld_i, "
+        "output [15:0] res_o); endmodule\n"
+    )
+    text = draft([tmp_path / "f.v"])
+    assert "input: {valid: s0_vld_i}  # GUESS: or fma_vld_i" in text
+    assert "fma_vld_i: 0  # GUESS" in text
+
+
+def test_many_names_of_a_type_and_many_inputs_are_counted(tmp_path: Path) -> None:
+    names = ", ".join(f"OP{number}" for number in range(40))
+    ones = ", ".join(f"input q{letter}x" for letter in "fghjklm")
+    (tmp_path / "f.sv").write_text(
+        f"package p; typedef enum logic [5:0] {{{names}}} op_t; endpackage\n"
+        f"module f (input clk, input p::op_t operation_i, {ones}, output [15:0] res_o); endmodule\n"
+    )
+    text = draft([tmp_path / "f.sv"])
+    assert "OP4 and 35 more" in text and "OP5," not in text
+    assert "and 2 more" in text or "and 3 more" in text

@@ -9,7 +9,6 @@ from long_run import long_after
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
-from rtl_tb.errors import RtlError
 from rtl_tb.runs.polarity import choices, turned_over
 
 SHELL = """
@@ -149,9 +148,12 @@ def test_an_enable_that_is_active_low_passes(tmp_path):
 @pytest.mark.parametrize(
     ("port", "name"), long_after(1, [("rst", "reset"), ("vi", "input valid"), ("en", "enable")])
 )
-def test_a_latency_that_cannot_be_measured_for_it(tmp_path, port, name):
-    with pytest.raises(RtlError, match=f"the {name} '{port}' is active low, .* its latency is 2"):
-        fixed(tmp_path, MEASURED, port, **ICARUS)
+def test_a_latency_that_is_measured_with_it_turned_over(tmp_path, port, name):
+    """The unit fails, as it does if its latency is given."""
+    result = fixed(tmp_path, MEASURED, port, **ICARUS)
+    assert not result.passed and result.verdict.failed.any()
+    (hint,) = (each for each in result.hints if each.startswith("the latency, 2 cycles, was measured"))
+    assert f"the {name} '{port}' is active low" in hint
 
 
 def test_a_wrong_result_is_no_polarity(tmp_path):

@@ -387,3 +387,10 @@ def test_a_comment_of_another_tool_out_of_a_macro_refuses_no_unit(tmp_path):
     (tmp_path / "m.sv").write_text(f"{text}module m (input a, output b);\n`F(a)\nendmodule\n")
     arguments = ["--lint-only", "m.sv"]
     simulators.elaborate(simulators.verilator(), arguments, folder=tmp_path, what="the DUT m")
+
+
+def test_what_a_tool_said_is_a_message_and_its_command_is_not() -> None:
+    """A report quotes the message, and the command is ours."""
+    error = simulators.ToolFailed(["make", "-C", "/somewhere", "OPT_FAST=-O2"], 2, "no space\n", None)
+    assert str(error) == "make failed (exit status 2): no space"
+    assert error.words[0] == "make"
