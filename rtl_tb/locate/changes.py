@@ -29,6 +29,8 @@ from rtl_tb.locate.readings import Readings, readings_of
 from rtl_tb.locate.sources import Place, Sources
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_SELECTED = 40
+"""Characters with which a text is selected."""
 _UNUSED = ("ModuleDeclaration", "FunctionDeclaration", "TaskDeclaration")
 _LEFT_OUT = (*_UNUSED, "GenerateBlock", "EqualsValueClause")
 """Syntax that a design may leave out; the first ones, if nothing uses them."""
@@ -43,6 +45,7 @@ class Choice:
         text: what stands at the site with the change; of one of a family its pattern, see Change.
         bits, signed: of the expression.
         root: the whole value or condition that the site is a part of, by which sites are ranked.
+        copies: how often a simulator may write it out.
     """
 
     change: Change
@@ -51,6 +54,12 @@ class Choice:
     bits: int = 0
     signed: bool = False
     root: Place | None = None
+    copies: int = 1
+
+    @property
+    def size(self) -> int:
+        """Characters that it adds to a build, about."""
+        return self.copies * (_SELECTED + len(self.change.term or self.text))
 
 
 @dataclass
@@ -202,7 +211,7 @@ class _Placer:
             if not change.kind.startswith("missing"):
                 found.constants.append(change)
         elif change.form:
-            found.note(Choice(change, change.place, change.after, root=self._root(change.place)))
+            found.note(self._whole(change, change.place, change.after))
         elif (choice := self._choice(change)) is not None:
             found.note(choice)
         elif change.kind != "missing term":
@@ -212,8 +221,7 @@ class _Placer:
         if change.kind in ("statement", "missing condition"):  # a whole statement, at its own place
             if not change.after:
                 return None
-            after = self._one_line(change.after)
-            return Choice(change, change.place, after, root=self._root(change.place))
+            return self._whole(change, change.place, self._one_line(change.after))
         path = list(self._around(change.place))
         usable = [place for place in path if place not in self.readings.mixed]
         if path and len(usable) < len(path):
@@ -237,7 +245,7 @@ class _Placer:
         whole = self.sources.texts[site.file]
         said = whole[site.start : change.place.start] + text + whole[change.place.end : site.end]
         said = self._one_line(said)
-        return Choice(change, site, said, bits, signed, root)
+        return Choice(change, site, said, bits, signed, root, self.readings.copies.get(site, 1))
 
     def _of_statement(self, change: Change) -> Choice | None:
         """A change of an assignment's target, as another statement in its place."""
@@ -252,7 +260,13 @@ class _Placer:
             return None
         whole = self.sources.texts[site.file]
         said = whole[site.start : change.place.start] + change.after + whole[change.place.end : site.end]
-        return Choice(change, site, self._one_line(said), root=self._root(site))
+        return self._whole(change, site, self._one_line(said))
+
+    def _whole(self, change: Change, site: Place, text: str) -> Choice:
+        """A choice of a whole statement or of an added text."""
+        root = self._root(site)
+        copies = 1 if root is None else self.readings.copies.get(root, 1)
+        return Choice(change, site, text, root=root, copies=copies)
 
     def _calls(self, place: Place) -> bool:
         return any(one.lies_in(place) for one in self.readings.calling)

@@ -35,6 +35,9 @@ _TOGETHER = 16
 """Choices that are dropped together if neither half of them compiles: choices of a function that a constant
 calls are all refused, and a search for each costs more than they may find."""
 
+_EXACT = 4
+"""Attempts in which an error drops the choices at its place; later it drops all on its line."""
+
 Built = tuple[list[Choice], Path]
 """Choices, number n at n - 1, and the program that holds them."""
 
@@ -76,7 +79,8 @@ def build(
         except (ElaborationError, MachineError) as error:
             if budget.over(part) or attempt == policy.refused - 1:
                 raise
-            kept = _unnamed(dut, changes, listed, getattr(error.__cause__, "text", str(error)))
+            exactly = attempt < _EXACT
+            kept = _unnamed(dut, changes, listed, getattr(error.__cause__, "text", str(error)), exactly)
             if len(kept) == len(listed):
                 kept = _accepted(
                     dut, changes, listed, folder / "lint", lambda: budget.builds(part), made, wrapper
@@ -92,9 +96,9 @@ def build(
     return None
 
 
-def _unnamed(dut: Dut, changes: Changes, listed: list[Choice], log: str) -> list[Choice]:
-    """The choices that no error mentions: of the ones on the line of an error the one whose text is there,
-    and the ones of its pattern; else the ones with a name that the error quotes; else all on the line."""
+def _unnamed(dut: Dut, changes: Changes, listed: list[Choice], log: str, exactly: bool) -> list[Choice]:
+    """The choices that no error mentions: of the ones on the line of an error the ones with a name that it
+    quotes; else, `exactly`, the one whose text is there, with the ones of its pattern; else all."""
     lost: set[int] = set()
     for refused in _PLACE.finditer(log):
         file, line = dut.sources[int(refused["source"])].resolve(), int(refused["line"])
@@ -102,7 +106,7 @@ def _unnamed(dut: Dut, changes: Changes, listed: list[Choice], log: str) -> list
         said = _SAID.search(refused["text"])
         bring = [at for at in there if said is not None and said[1] in new_names(listed[at].change)]
         written = read(Path(refused["file"])).split("\n")[line - 1][: int(refused["column"])]
-        if not bring and (numbers := _MADE.findall(written)):
+        if exactly and not bring and (numbers := _MADE.findall(written)):
             near = listed[int(numbers[-1]) - 1]
             bring = [at for at in there if (listed[at].site, listed[at].text) == (near.site, near.text)]
         lost.update(bring or there)

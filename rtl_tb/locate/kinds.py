@@ -507,7 +507,12 @@ def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tupl
         zeros = [f"({name} == 0)" for name in at.scope.vectors_in(text)]
         near = [*zeros, *at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
         near += at.scope.conditions_near(place, _EXPRESSIONS)
-        for term in dict.fromkeys([*(at.scope.every_bit_near(place) if literal else ()), *near]):
+        bits_near: list[str] = []
+        if literal:  # first the signs that a word of the same concatenation may have lost
+            joined = at.above[-1].kind.name == "ConcatenationExpression"
+            signs = at.scope.signs_in(at.sources.text(at.above[-1]) or "") if joined else []
+            bits_near = [*signs, *at.scope.every_bit_near(place)]
+        for term in dict.fromkeys([*bits_near, *near]):
             if literal:
                 yield from ((TERM, term), (TERM, f"!{term}"))
             elif term != text:
@@ -722,7 +727,10 @@ class _Walk:
                 more = {"pattern": pattern, "term": term} if term else {}
                 self._note("missing term", place, pattern.replace(TERM, term), wide=bits > 1, **more)
         for where, before, text in _missing_labels(at):
-            self._note("missing value", where, text, form=LABEL, term=before)
+            if type(node).__name__ == "RangeListSyntax":
+                self._note("missing value", where, f", {text}")
+            else:
+                self._note("missing value", where, text, form=LABEL, term=before)
         for text in _missing_conditions(at, at.scope):
             self._note("missing condition", place, text)
         for where, form, text in _missing_statements(at, at.scope):

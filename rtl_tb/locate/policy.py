@@ -22,6 +22,7 @@ class SearchPolicy:
             each second of the budget: a thousand take about four seconds to compile on two busy processors.
         likely: choices of the first build, if the places are ranked, and of either half of the next ones:
             such a build takes two to three seconds, and choices that do not fit are in the next.
+        turn: constants that are tried during a build on the same processor: a second of work.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
         probing: share of the budget that ranking the places may take.
@@ -51,6 +52,7 @@ class SearchPolicy:
     least_choices: int = 1000
     most_choices: int = 8000
     likely: int = 600
+    turn: int = 6
     refused: int = 12
     reading: float = 0.3
     probing: float = 0.1

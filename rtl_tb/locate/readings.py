@@ -16,6 +16,8 @@ from typing import Any
 from rtl_tb.locate.kinds import Types
 from rtl_tb.locate.sources import Place, Sources
 
+_ITERATIONS = 16
+"""Iterations that a loop of a procedure is taken to have: only a simulator knows."""
 _SIGNALS = ("Variable", "Net", "FormalArgument", "Parameter", "EnumValue", "Port")
 
 
@@ -29,6 +31,7 @@ class Readings:
             False) if that is no number, such as a value of an enumeration.
         roots: the ones of them that are a whole value or condition.
         mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
+        copies: how often a simulator may write each of them out: once for each iteration of its loops.
         calling: the ones that call a function of the design.
         bounds: of a select by its place the lowest and the highest index.
         used, idle: modules, functions, branches and values that some instance has, and the ones that an
@@ -43,6 +46,7 @@ class Readings:
     read: dict[Place, tuple[int, bool]] = field(default_factory=dict)
     roots: dict[Place, None] = field(default_factory=dict)
     mixed: set[Place] = field(default_factory=set)
+    copies: dict[Place, int] = field(default_factory=dict)
     calling: set[Place] = field(default_factory=set)
     bounds: dict[Place, tuple[int, int]] = field(default_factory=dict)
     used: set[Place] = field(default_factory=set)
@@ -73,6 +77,8 @@ class _Walk:
         self.root: Place | None = None
         self.scope = self.scopes = 0
         """The number of the instance, or of the iteration of a loop."""
+        self.loops = 1
+        """Iterations of the loops of procedures around."""
         self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
 
     # Declarations
@@ -159,7 +165,9 @@ class _Walk:
                     self.found.statements[place] = None
                 return ast.VisitAction.Advance
             case ast.ForLoopStatement():
+                self.loops *= _ITERATIONS
                 self._below(node.body)
+                self.loops //= _ITERATIONS
             case ast.CaseStatement():
                 self._below(node.expr)
                 for item in node.items:
@@ -278,6 +286,8 @@ class _Walk:
                 self._below(node.selector)
             case ast.MemberAccessExpression() | ast.NamedValueExpression():
                 pass
+            case ast.InsideExpression():  # the values of a set are constants
+                self._below(node.left)
             case ast.ReplicationExpression():
                 self._below(node.concat)
             case ast.BinaryExpression() if node.left.kind.name == "LValueReference":
@@ -307,6 +317,7 @@ class _Walk:
         if self.root is None or not place.lies_in(self.root):
             self.root = place
             self.found.roots[place] = None
+        self.found.copies[place] = self.found.copies.get(place, 0) + self.loops
         kind = (node.type.bitWidth, _bare(node).type.isSigned) if _is_number(node.type) else (0, False)
         own = self.typed.setdefault((self.scope, place), kind)
         if own != self.found.read.setdefault(place, own):

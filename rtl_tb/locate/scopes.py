@@ -195,6 +195,10 @@ class Scope:
         keys = {name: self.key(name) or "" for name in _WORD.findall(text)}
         return [name for name, key in keys.items() if _WIDTH.fullmatch(key) and key[:2] != "1 "]
 
+    def signs_in(self, text: str) -> list[str]:
+        """The highest bits of the vectors in a text."""
+        return [f"{name}[{int((self.key(name) or '1').split()[0]) - 1}]" for name in self.vectors_in(text)]
+
     @property
     def casts(self) -> list[str]:
         """Sizes of the casts of the module."""

@@ -22,12 +22,13 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,8 @@ Pass = Callable[[], "list[Score]"]
 Flags = npt.NDArray[np.bool_]
 
 
+_USUAL = 150
+"""Characters of a choice: the mean of units in which no loop multiplies them, and half as many more."""
 _TURN = 0.1
 """Seconds after which one that waits for the search looks at the clock."""
 
@@ -200,8 +203,10 @@ class Search:
         """Changes that repair every vector of a trial, and could not be run on all."""
         self.not_built: list[str] = []
         """Reasons why builds of choices failed."""
-        self.missing: list[Choice] | None = None
-        """Texts that may be missing and were not built yet; None: not looked for yet."""
+        self.missing: list[Choice] = []
+        """Texts that may be missing, and are in the next builds."""
+        self.reach = 4
+        """The number of places, the likeliest ones, at which texts may be missing."""
         self.folders = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
@@ -235,10 +240,14 @@ class Search:
         if not self.read.result().texts:
             return []
         self.progress = progress
-        if not self.whole.done():
-            budget.look()
-        if whole := self.whole.result():
-            return whole
+        if budget.over():
+            self.own_time.end()
+        try:
+            if whole := self.whole.result():
+                return whole
+        except RtlError:  # the time was up in the midst of it
+            if not self.scores:
+                raise
         self.budget, self.hypotheses = budget, hypotheses
         return self._partly()
 
@@ -270,7 +279,7 @@ class Search:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; all others are in later builds.
         likely = self.policy.likely if self.spectrum else room
-        listed = ranked(self.changes.choices, self.spectrum)[: min(likely, room)]
+        listed = _taken(ranked(self.changes.choices, self.spectrum), min(likely, room))
         return self._trials(lambda: self._built(listed, "first"), "first")
 
     def _passes(self) -> list[Repair]:
@@ -306,19 +315,21 @@ class Search:
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
         """The passes, by name. While the choices of one build are tried the next one is made."""
         if first is not None:
-            # One processor finishes a confirmation sooner if no build runs at the same time.
+            # One processor finishes a confirmation sooner if no build runs at the same time. A build tries
+            # a hundred times as many changes in a second as constants do, so these leave it to the build.
             ahead = len(os.sched_getaffinity(0)) > 1
+            some = None if ahead else self.policy.turn
             there = self._ahead("next0") if ahead else None
             yield "single", lambda: self._singles(first)
             there = there or self._ahead("next0")
-            yield "constant", partial(self._try_constants, constants, there.done)
+            yield "constant", partial(self._try_constants, constants, there.done, some)
             for name in map("next{}".format, count(1)):
                 if (trials := there.result()) is None:
                     break
                 there = self._ahead(name) if ahead else None
                 yield "missing", partial(self._singles, trials)
                 there = there or self._ahead(name)
-                yield "constant", partial(self._try_constants, constants, there.done)
+                yield "constant", partial(self._try_constants, constants, there.done, some)
         yield "constants left", lambda: self._try_constants(constants)
         if first is not None:
             yield "pair", lambda: self._pairs(first)
@@ -355,24 +366,24 @@ class Search:
     def _next(self, name: str) -> Built | None:
         """The next choices, the likeliest places first; half of them are texts that may be missing. None if
         there are none."""
-        if self.missing is None:
+        if not self.missing:
             self.missing = self._every_missing()
-        half = self.policy.likely
-        some = [*self.missing[:half], *self._left()[:half]]
-        self.missing = self.missing[half:]
-        return self._built(some, name, self.policy.searching)
+        added = _taken(self.missing, self.policy.likely)
+        self.missing = self.missing[len(added) :]
+        return self._built([*added, *_taken(self._left(), self.policy.likely)], name, self.policy.searching)
 
     def _every_missing(self) -> list[Choice]:
-        """Texts that may be missing, at as many of the likeliest places as there is room for."""
+        """Texts that may be missing and were in no build, at as many of the likeliest places as there is room
+        for."""
         room, spectrum = room_of(self.policy, self.budget), self.spectrum
         roots = [one.site for one in self.changes.probes]
         roots = sorted(dict.fromkeys(roots), key=spectrum.score, reverse=True) if spectrum else roots
-        missing: list[Choice] = []
-        for most in (4, 16, 64, len(roots)):
-            missing = self.changes.missing(_Within(roots[:most]))
-            if len(missing) > room // 2 or most >= len(roots):
-                break
-        return ranked(missing, spectrum)[:room]
+        while True:
+            every = self.changes.missing(_Within(roots[: self.reach]))
+            missing = [one for one in every if one not in self.listed]
+            if len(missing) > room // 2 or self.reach >= len(roots):
+                return ranked(missing, spectrum)[:room]
+            self.reach *= 4
 
     def _left(self) -> list[Choice]:
         """Choices that were given to no build, the likeliest places first."""
@@ -501,9 +512,11 @@ class Search:
         evidence = self._evidence(trials, chosen)
         return _scored(changes, trials.failed, self._wrong(trials.job, results), evidence)
 
-    def _try_constants(self, constants: _Constants, stop: Callable[[], bool] = lambda: False) -> list[Score]:
-        """Pass `constant`: each built by itself, until `stop`, or one repairs everything. Invariant: as for
-        choices; it continues where it ended before."""
+    def _try_constants(
+        self, constants: _Constants, stop: Callable[[], bool] = lambda: False, most: int | None = None
+    ) -> list[Score]:
+        """Pass `constant`: each built by itself, until `stop`, `most` of them, or one repairs everything.
+        Invariant: as for choices; it continues where it ended before."""
         part = self.policy.searching
         if constants.texts is None:
             whole = Texts(self.changes, self.probe, self.budget, self.folder / "constants", self.policy)
@@ -514,6 +527,8 @@ class Search:
                 Texts(self.changes, few, self.budget, self.folder / "constants_few", self.policy),
             )
         (whole, few_texts), failed = constants.texts, self.verdict.failed[self.samples.picked]
+        if most is not None and few_texts.icarus is None:  # two seconds each, which the build needs
+            return []
 
         def one(number: int) -> Score | None:
             if self.budget.over(part) or stop() or constants.clean:
@@ -531,7 +546,7 @@ class Search:
             constants.clean = constants.clean or score.clean
             return score
 
-        left = [number for number in range(len(constants.listed)) if number not in constants.tried]
+        left = [number for number in range(len(constants.listed)) if number not in constants.tried][:most]
         self.current.candidates += len(left)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             scores = [score for score in pool.map(one, left) if score is not None]
@@ -729,13 +744,25 @@ class _Constants:
 
 
 class _Within:
-    """Whether a place is in one of some places, or on their lines."""
+    """Whether a place is in one of some places, or holds one; none of them overlap."""
 
     def __init__(self, places: Sequence[Place]) -> None:
-        self.places = places
+        self.places: dict[Path, list[Place]] = {}
+        for place in sorted(places):
+            self.places.setdefault(place.file, []).append(place)
 
     def __call__(self, place: Place) -> bool:
-        return any(place.lies_in(one) or one.lies_in(place) for one in self.places)
+        places = self.places.get(place.file, [])
+        at = bisect_left(places, place.start, key=lambda one: one.start)
+        return any(place.lies_in(one) or one.lies_in(place) for one in places[max(at - 1, 0) : at + 1])
+
+
+def _taken(listed: Sequence[Choice], most: int) -> list[Choice]:
+    """The first choices, `most` at most, and fewer if they are larger than usual."""
+    sizes = accumulate(one.size for one in listed)
+    return [one for one, size in zip(listed[:most], sizes, strict=False) if size <= most * _USUAL] or list(
+        listed[:1]
+    )
 
 
 def _parts(many: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

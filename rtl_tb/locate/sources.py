@@ -70,6 +70,8 @@ class Sources:
             end = manager.getExpansionRange(end).end
             ends.setdefault(end.buffer, end)
         while start.buffer not in ends and manager.isMacroLoc(start):
+            if start.offset:  # something stands before it in what was expanded
+                return
             start = manager.getExpansionRange(start).start
         while (end := ends.get(start.buffer)) is not None:
             # 2. What was expanded is written in a file; offsets from its start are the same there.
@@ -78,7 +80,7 @@ class Sources:
                 first, last = manager.getOriginalLoc(first), manager.getOriginalLoc(last)
             if first.buffer == last.buffer and first.offset <= last.offset:
                 yield first, last
-            if not manager.isMacroLoc(start):
+            if start.offset or not manager.isMacroLoc(start):
                 return
             start = manager.getExpansionRange(start).start
 

@@ -85,8 +85,8 @@ def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
 def ranked_constants(
     changes: Changes, listed: Sequence[Change], spectrum: Spectrum | None, hinted: Container[tuple[Path, int]]
 ) -> list[Change]:
-    """Constants: on lines with a lint warning first, then by the likeliest place that reads a name of their
-    line; of each place the first ones before further ones of any."""
+    """Constants: values that are computed once and lines with a lint warning first, then by the likeliest
+    place that reads a name of their line; of each place the first ones before further ones of any."""
     names = {} if spectrum is None else spectrum.by_name(changes)
     turns: dict[Place, int] = {}
     keyed = []
@@ -96,5 +96,6 @@ def ranked_constants(
         said = _WORD.findall(text[start : end if end >= 0 else None].split("//")[0])
         score = max((names.get(name, 0.0) for name in said), default=0.0)
         turn = turns[one.place] = turns.get(one.place, -1) + 1
-        keyed.append(((one.place.file, line) not in hinted, turn // 3, -round(score, 2), turn, at))
+        likely = one.kind == "declaration" or (one.place.file, line) in hinted
+        keyed.append((not likely, one.kind != "declaration", turn // 3, -round(score, 2), turn, at))
     return [listed[at] for *_, at in sorted(keyed)]

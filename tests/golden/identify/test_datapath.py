@@ -21,12 +21,13 @@ from golden.identify import diagnosis
 from golden.identify.diagnose import datapath
 from golden.identify.diagnose.datapath import PLACES
 from golden.identify.diagnose.datapath.arrays import modulo
+from golden.identify.diagnose.datapath.codes import special_code
 from golden.identify.diagnose.datapath.signals import CodeSignals
 from golden.identify.diagnose.mutations import Mutation, of_signals
 from golden.identify.diagnose.mutations.mutation import signal
 from golden.identify.diagnosis import diagnose
 from golden.model.instruction import Instruction
-from golden.number.formats import to_float
+from golden.number.formats import Kind, to_float
 from golden.program.signature import Bits, Operands
 from golden.program.steps import SpecialValues
 from golden.vectors.vectorset import default_set
@@ -875,3 +876,16 @@ def test_words_hold_their_low_bits(bits: int) -> None:
     values = [0, 1, -1, 5, -(1 << 58), (1 << 59) + 3]
     held = modulo(np.array(values, np.int64), bits)
     assert [int(value) for value in held] == [value % 2**bits for value in values]
+
+
+def test_the_ends_of_integers_of_64_bits_have_their_codes(tmp_path: Path) -> None:
+    """The code of the least one, 2^63, is no int64."""
+    (tmp_path / "unit.yaml").write_text(
+        "unit: mul64\nshape: {k: 1}\nformats: {a: s32, b: s32, d: s64}\n"
+        "define_formats:\n  s64: {kind: integer, storage: 64, bits: 64}\n"
+        "steps:\n  - multiply: {to: products}\n"
+        "  - round: {of: products, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    words = golden.load_instruction(tmp_path / "unit.yaml").formats["d"]
+    found = special_code(words, np.array([Kind.INFINITY] * 2), np.array([0, 1]), None)
+    assert [int(code) for code in found] == [2**63 - 1, 2**63]

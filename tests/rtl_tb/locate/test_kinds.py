@@ -10,8 +10,12 @@ from pathlib import Path
 import integer_dot
 import pytest
 
+from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.engines import builds
 from rtl_tb.locate.changes import Changes, find_changes
 from rtl_tb.locate.kinds import numbers
+from rtl_tb.locate.search import _taken
+from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.sources import Place
 from rtl_tb.qualify.mutator import KINDS, Change, draw
 from rtl_tb.qualify.mutator import find_changes as mutations
@@ -195,6 +199,12 @@ ELEMENT = "    assign w1 = b[15:8];\n"
         (ELEMENT.replace("15:8", "7:0"), "assign w1 = b[15:8];"),
         ("    assign p = w0 * x0;\n", "assign p = $signed(w0) * $signed(x0);"),
         ("    assign big = w0 < x0;\n", "assign big = $signed(w0) < $signed(x0);"),
+        ("    assign p = {w0[6:0], 9'b0};\n", "assign p = {w0[7:0], 8'b0};"),
+        ("    assign big = state == 2'd1;\n", "assign big = (state == 2'd1 || state == 2'd2);"),
+        ("    assign big = state inside {2'd1};\n", "assign big = state inside {2'd1, 2'd2};"),
+        ("    always_comb case (state) 2'd1: big = 1'b1; default: big = 1'b0; endcase\n", "2'd1, 2'd2: big"),
+        ("    assign w0 = x0; assign w1 = w0[3:0];\n", "assign w1 = w0[3:0] | {8{|w0[7:4]}};"),
+        ("    assign p = {1'b0, x0};\n", "assign p = {x0[7], x0};"),
     ],
 )
 def test_a_lost_enable_element_or_pair_of_signs_is_searched(
@@ -210,3 +220,41 @@ def test_a_lost_enable_element_or_pair_of_signs_is_searched(
     every = [*found.choices, *found.missing(lambda _place: True)]
     texts = {" ".join(made.split()) for one in every for made in found.applied([one.change]).values()}
     assert any(expected in each for each in texts)
+
+
+MACROS = """`define NEXT(to, from) \\
+    always_ff @(posedge clk) to <= (from) + 8'd1
+module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic [31:0] a, b, c,
+    output logic in_ready, out_valid, output logic [31:0] d);
+    function automatic int wide(int bits); return bits + 1; endfunction
+    function automatic logic [7:0] half(logic [7:0] x); return x >> 1; endfunction
+    logic [wide(6):0] w0, w1;
+    assign w1 = half(a[7:0]);
+    `NEXT(w0, w1 & b[7:0]);
+    assign d = w0;
+endmodule
+"""
+
+
+def test_macros_are_changed_where_they_are_written(tmp_path: Path) -> None:
+    """In an argument and in the body of the definition, each as its text; a function that only a width calls
+    is fixed before the unit runs, and no choice."""
+    dut = integer_dot.planted(tmp_path, 4, MACROS)
+    found = find_changes(dut)
+    made = {(found.line(one.change), one.change.before, one.change.after) for one in found.choices}
+    assert (9, "&", "|") in made  # an argument
+    assert (2, "+", "-") in made and (2, "8'd1", "8'd2") in made  # the body
+    assert (6, "1", "2") in made and not any(line == 5 for line, *_ in made)
+    assert any(found.line(one) == 5 for one in found.constants)
+    listed = [*found.probes, *found.choices]
+    chosen = with_selector(dut, found, listed, tmp_path / "choices")
+    assert builds.reads(chosen, tmp_path, wrapper_of(dut)), "number 0 is the unit itself"
+
+
+def test_loops_make_choices_larger(tmp_path: Path) -> None:
+    text = MACROS.replace("assign d = w0;", "always_comb for (int k = 0; k < 32; k++) d[k] = a[k] ^ w0[0];")
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    sizes = {one.copies for one in found.choices if one.change.before == "^"}
+    assert min(sizes) > 1 and {one.copies for one in found.choices if one.change.before == "&"} == {1}
+    few = _taken(found.choices, len(found.choices))
+    assert 0 < len(few) <= len(found.choices) and few == found.choices[: len(few)]

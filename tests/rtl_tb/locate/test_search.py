@@ -244,6 +244,7 @@ def test_a_search_takes_what_was_read_before(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr("rtl_tb.locate.search.find_changes", lambda *_: pytest.fail("read again"))
         (found,) = find_repairs(verdict, job, Budget(120), begun=search)
         assert found.whole and not search.own_time.ended
+        assert search.repaired, "hypotheses of several faults end"
     finally:
         search.end()
 

@@ -71,8 +71,8 @@ def special_code(fmt: Format, kind: Array, sign: Array, nan: int | None) -> Arra
     minus = np.asarray(sign).astype(object if fmt.storage > 32 else np.int64)
     word = fmt.largest if nan is None else nan
     if not fmt.is_float:
-        limits = np.array([fmt.largest, fmt.least], object if fmt.storage > 32 else np.int64)
-        nearest = limits[np.asarray(sign).astype(np.intp)]
+        ends = np.array([fmt.largest, fmt.least], minus.dtype)  # codes of 64 bits are no int64
+        nearest = ends[np.asarray(sign).astype(np.intp)]
         return np.where(np.asarray(kind) == Kind.NAN, word, nearest)
     signed = minus << fmt.sign_shift if fmt.signed else minus * 0
     infinite = fmt.infinity | signed if fmt.infinity is not None else word | (signed if nan is None else 0)
