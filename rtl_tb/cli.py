@@ -57,7 +57,9 @@ def check(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="DUT.YAML", help="The description of your unit, or a capsule.", show_default=False
+            metavar="DUT.YAML",
+            help="The dut.yaml of your unit, or the folder of a capsule.",
+            show_default=False,
         ),
     ],
     engine: Annotated[
@@ -74,14 +76,15 @@ def check(
         str,
         typer.Option(
             "--sim",
-            help="verilator, icarus; ghdl (VHDL); vcs, questa, xcelium with selfcheck.",
+            help="verilator or icarus; ghdl for VHDL; vcs, questa or xcelium with --engine selfcheck.",
             autocompletion=_simulators,
             default_factory=lambda: _settings().simulator,
             show_default="verilator, or [tool.mmagold] of pyproject.toml",
         ),
     ],
     count: Annotated[
-        int | None, typer.Option("--count", min=1, help="Vectors (default: a few seconds of work).")
+        int | None,
+        typer.Option("--count", min=1, help="Number of vectors (default: as many as take a few seconds)."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
     first: Annotated[
@@ -91,45 +94,65 @@ def check(
         str | None, typer.Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")
     ] = None,
     vectors: Annotated[
-        Path | None, typer.Option("--vectors", help="These vectors (a file of mmagold vectors).")
+        Path | None,
+        typer.Option(
+            "--vectors", help="Run the vectors of this file (of mmagold vectors) instead of drawn ones."
+        ),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option("--columns", help="Columns or .npz keys of --vectors without a manifest: a,b,c,d."),
+        typer.Option(
+            "--columns",
+            help="Names of the columns (or .npz keys) of a --vectors file without a manifest: a,b,c,d.",
+        ),
     ] = None,
     until_covered: Annotated[
-        bool, typer.Option("--until-covered", help="Draw until every reachable bin is hit.")
+        bool,
+        typer.Option(
+            "--until-covered",
+            help="Draw vectors until they hit every reachable bin of the functional coverage.",
+        ),
     ] = False,
     idle: Annotated[
         float | None,
-        typer.Option("--idle", min=0, max=0.99, help="Share of the vectors before which idle cycles pass."),
+        typer.Option("--idle", min=0, max=0.99, help="Share of the vectors with idle cycles before them."),
     ] = None,
     backpressure: Annotated[
         float | None,
         typer.Option("--backpressure", min=0, max=0.99, help="Share of the results that have to wait."),
     ] = None,
     resets: Annotated[
-        int | None, typer.Option("--resets", min=0, max=2**31 - 1, help="Resets in mid-flight.")
+        int | None,
+        typer.Option("--resets", min=0, max=2**31 - 1, help="Number of resets while vectors are in flight."),
     ] = None,
     timeout: Annotated[
-        int, typer.Option("--timeout", min=1, max=2**31 - 1, help="Cycles without an answer.")
+        int,
+        typer.Option(
+            "--timeout",
+            min=1,
+            max=2**31 - 1,
+            help="Number of cycles without a result after which the unit counts as stopped.",
+        ),
     ] = 10_000,
     wall_timeout: Annotated[
-        float, typer.Option("--wall-timeout", help="Seconds in which some clock cycle must end.")
+        float,
+        typer.Option(
+            "--wall-timeout", help="Seconds without the end of a clock cycle, after which the run is stopped."
+        ),
     ] = 120.0,
     waves: Annotated[
-        Path | None, typer.Option("--waves", help="Write a waveform (.fst or .vcd); not with fast.")
+        Path | None, typer.Option("--waves", help="Write a waveform (.fst or .vcd); not with --engine fast.")
     ] = None,
-    failures: Annotated[Path, typer.Option("--failures", help="Folder for the capsule of a failure.")] = Path(
-        "failures"
-    ),
+    failures: Annotated[
+        Path, typer.Option("--failures", help="Folder for the capsules of failing checks.")
+    ] = Path("failures"),
     budget: Annotated[
         float,
         typer.Option(
             "--budget",
             min=0,
-            help="Seconds after which a failing check is over; what explains it has half of them at least. "
-            "As many for the netlist that synthesis makes of a unit that passes.",
+            help="Seconds for a failing check. Its explanation gets at least half of them. "
+            "The netlist of synthesis of a passing unit gets as many.",
         ),
     ] = 30.0,
     repair: Annotated[
@@ -137,8 +160,8 @@ def check(
         typer.Option(
             "--repair",
             min=0,
-            help="Seconds for finding the line of your text where a fault stands that has no name "
-            "(default: what is left of --budget).",
+            help="Seconds to search the RTL for the faulty line, if the fault has no name in the diagnosis "
+            "(default: the rest of --budget).",
         ),
     ] = None,
     dissect: Annotated[
@@ -146,22 +169,22 @@ def check(
         typer.Option(
             "--dissect",
             min=0,
-            help="Seconds for asking a DUT that no hypothesis explains, until what it computes is known.",
+            help="Seconds to find what the unit computes (mmagold dissect), if no hypothesis explains it.",
         ),
     ] = 0.0,
     four_states: Annotated[
         bool,
         typer.Option(
             "--four-states/--no-four-states",
-            help="Whether a unit that passed in Verilator runs in Icarus, too.",
+            help="Run a unit that passes in Verilator in Icarus, too, which has X and Z.",
         ),
     ] = True,
     synthesis: Annotated[
         str,
         typer.Option(
             "--synthesis",
-            help="Where the text of synthesis cannot be run: try says so, require has no verdict (status 2); "
-            "off does not ask.",
+            help="If the text that synthesis reads cannot run: try passes the unit and says so, require "
+            "gives no verdict (status 2). off does not examine that text.",
             autocompletion=_policies,
         ),
     ] = "try",
@@ -169,22 +192,26 @@ def check(
         str,
         typer.Option(
             "--holes",
-            help="Reachable cases that no vector of a passing check tried: warn names them, fail ends with "
-            "status 2.",
+            help="If a check passes, but its vectors miss reachable bins: warn names these, fail gives no "
+            "verdict (status 2).",
             autocompletion=lambda: ["warn", "fail"],
         ),
     ] = "warn",
-    build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
+    build: Annotated[Path, typer.Option("--build", help="Folder for compiled simulations.")] = Path("build"),
     coverage: Annotated[
-        Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")
+        Path | None,
+        typer.Option("--coverage", help="Add the coverage to this .json file, and write it as .html."),
     ] = None,
     report: Annotated[
-        list[Path] | None, typer.Option("--report", help="Also write .md, .html, .json or .xml (JUnit).")
+        list[Path] | None,
+        typer.Option(
+            "--report", help="Also write the report to this file: .md, .html, .json or .xml (JUnit)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Checks your RTL bit for bit against the instruction it implements. Exit status: 0 equal, 1 not, 2
-    could not be run."""
+    """Compares your RTL with the instruction that it implements, bit for bit. Exit status: 0 equal, 1 not
+    equal, 2 the check could not run."""
     from golden.cli.vectors import parse_kinds
     from golden.explain.terminal import HouseConsole
     from rtl_tb.check.check import check as run_check
@@ -262,7 +289,7 @@ def prove(
     failures: Annotated[
         Path, typer.Option("--failures", help="Folder for the capsule of a counterexample.")
     ] = Path("failures"),
-    build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
+    build: Annotated[Path, typer.Option("--build", help="Folder for compiled simulations.")] = Path("build"),
     as_json: Json = False,
 ) -> None:
     """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong. Exit
@@ -535,8 +562,10 @@ def uvm(
 
 
 def doctor(as_json: Json = False) -> None:
-    """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit
-    status 2: one fails."""
+    """Looks for the simulators, says how to install missing ones, and runs a small unit on each.
+
+    Exit status 2: a simulator fails.
+    """
     from golden.explain.terminal import HouseConsole
     from rtl_tb.doctor import doctor as examine
     from rtl_tb.doctor import print_table

@@ -153,12 +153,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A bit-accurate golden model of GPU matrix units.\n\nNAME is [b]architecture:instruction[/b] "
-    "(hopper:HMMA.16816.F32), an instruction with --arch, or a unit of your own (my_unit.yaml).",
+    "(hopper:HMMA.16816.F32), an instruction with --arch, or the YAML file of your own unit (my_unit.yaml).",
 )
-spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
+spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks the YAML specs of units.")
 app.add_typer(spec_app, name="spec")
 gemm_app = typer.Typer(
-    cls=_Group, no_args_is_help=True, help="Whole matrix products, as kernels compute them."
+    cls=_Group,
+    no_args_is_help=True,
+    help="Computes whole matrix products as kernels do, and finds the plan of a kernel.",
 )
 app.add_typer(gemm_app, name="gemm")
 docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: a site, or one document.")
@@ -347,8 +349,10 @@ def explain(
     arch: Arch = None,
     as_json: Json = False,
 ) -> None:
-    """Explains one dot product: products, exponents, shifts, lost bits, sum, rounding, exact value, error
-    in ULP."""
+    """Explains one dot product step by step: products, shifts, lost bits, sum, rounding.
+
+    The last lines are the exact value and the error in ULP.
+    """
     from golden.catalog.lookup import resolve
     from golden.explain.terminal import print_trace
     from golden.vectors import operand_files
@@ -432,32 +436,35 @@ def compare(
     first: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="One instruction or unit.", autocompletion=completion.instruction
+            metavar="NAME", help="The first instruction or unit.", autocompletion=completion.instruction
         ),
     ],
     second: Annotated[
-        str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=completion.instruction)
+        str,
+        typer.Argument(
+            metavar="NAME2", help="The second instruction or unit.", autocompletion=completion.instruction
+        ),
     ],
     budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
-    traces: Annotated[bool, typer.Option("--trace", help="Also explain both answers step by step.")] = False,
+    traces: Annotated[bool, typer.Option("--trace", help="Also explain both results step by step.")] = False,
     prove: Annotated[
         bool,
         typer.Option(
             "--prove",
-            help="Where no difference is found, prove that there is none. Exit status: 0 proved, "
+            help="If no difference is found, prove that there is none. Exit status: 0 proved, "
             "1 different, 2 open.",
         ),
     ] = False,
     seconds: Annotated[
         float | None,
         typer.Option(
-            "--seconds", min=1, help="--prove: of its search; a proof has as long again to be checked.  [120]"
+            "--seconds", min=1, help="With --prove: seconds for the search, and again for the check.  [120]"
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Searches for operands where two instructions or units answer differently; shows the shortest found."""
+    """Searches for operands on which two instructions or units differ, and shows the shortest found."""
     from golden.catalog.lookup import resolve
     from golden.cli import differences
 

@@ -38,10 +38,10 @@ def run(
     bias: Annotated[Path | None, typer.Option("--bias", help="Bias of plans that have one.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write D to this .npy file.")] = None,
     against: Annotated[
-        Path | None, typer.Option("--against", help="Compare with this D; status 1 where a bit differs.")
+        Path | None, typer.Option("--against", help="Compare with this D; status 1 if a bit differs.")
     ] = None,
 ) -> None:
-    """Computes a whole matrix product as a kernel with the plan does, bit for bit."""
+    """Computes a whole matrix product by an accumulation plan, bit for bit."""
     from golden.files import output
     from golden.files.npyfile import read_array
     from golden.kernels.plan_files import any_plan
@@ -99,7 +99,7 @@ def plan(
         Path | None, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")
     ] = None,
     b: Annotated[Path | None, typer.Option("--b", help="B (K, N), .npy.")] = None,
-    d: Annotated[Path | None, typer.Option("--d", help="D (M, N), .npy: what a kernel gave.")] = None,
+    d: Annotated[Path | None, typer.Option("--d", help="D (M, N), .npy: the results of the kernel.")] = None,
     metadata: Annotated[
         Path | None, typer.Option("--metadata", help="Nibbles (M, K/chunk) of a sparse A, .npy.")
     ] = None,
@@ -121,14 +121,14 @@ def plan(
         ),
     ] = None,
     shape: Annotated[str, typer.Option("--shape", help="MxNxK of the products that a kernel runs.")] = "",
-    arch: Annotated[str, typer.Option("--arch", help="Whose instructions are tried.")] = "",
+    arch: Annotated[str, typer.Option("--arch", help="The architecture whose instructions are tried.")] = "",
     formats: Annotated[
         str, typer.Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this .yaml file.")] = None,
     as_json: _Json = False,
 ) -> None:
-    """Finds the plan by which a kernel computed D = A @ B. Status 1: none that is known gives these bits."""
+    """Finds the plan by which a kernel computed D = A @ B. Status 1: no known plan gives these bits."""
     from golden.catalog.resolver import resolver
     from golden.files import output
     from golden.files.function import named_function
@@ -241,7 +241,7 @@ def plans(
     arch: Annotated[str | None, typer.Argument(help="Only this architecture.", show_default=False)] = None,
     as_json: _Json = False,
 ) -> None:
-    """Lists what kernels of libraries were seen to do: named plans, with their evidence."""
+    """Lists the named plans: recorded orders of addition of libraries' kernels, with their evidence."""
     from golden.catalog.architectures import architectures
     from golden.kernels.plan_files import plans as named
 

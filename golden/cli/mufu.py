@@ -29,8 +29,10 @@ def mufu(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Computes a function of the special-function unit (2^x, log2, 1/x, roots, sine, cosine, tanh), code for
-    code, or lists the functions."""
+    """Computes a function of the special-function unit bit for bit, or lists the functions.
+
+    The functions are 2^x, log2, 1/x, roots, sine, cosine and tanh.
+    """
     from golden.functions.functions import functions, mufu
 
     if name is None:

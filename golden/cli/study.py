@@ -44,8 +44,7 @@ def study(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Reproduces a finding of the papers on the models:
-    figure, table, and the printed numbers next to them."""
+    """Reproduces a finding of the papers on the models, next to the printed numbers."""
     if name is None:
         _list(as_json)
         return

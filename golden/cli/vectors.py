@@ -94,8 +94,7 @@ def vectors(
         bool, typer.Option("--json", help="Print the manifest (or the kinds) as JSON.")
     ] = False,
 ) -> None:
-    """Writes test vectors with expected results: operands by structure, packed words, a manifest; or
-    checks a file."""
+    """Writes test vectors with expected results and a manifest, or checks a file of vectors."""
     from golden.errors import OperandError
     from golden.vectors.files import format_of
 

@@ -77,8 +77,9 @@ def capture(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Records what the GPU in this machine (or its CPU: --arch sapphire_rapids) answers, into files with a
-    manifest; a second call goes on where one stopped.
+    """Records results of the GPU in this machine, or of its CPU (--arch sapphire_rapids).
+
+    The files have a manifest. A second call continues where the first one stopped.
 
     Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something
     gave no result.
@@ -249,8 +250,10 @@ def verify(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Replays captured vectors through both models, without a GPU. Exit status: 0 equal, 1 not, 2 could
-    not be run."""
+    """Replays captured vectors through both models, without a GPU.
+
+    Exit status: 0 equal, 1 not equal, 2 could not run.
+    """
     from hw_capture.record.verify import verify as replay
 
     _check_names(folder, only)

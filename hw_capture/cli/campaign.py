@@ -65,8 +65,7 @@ def campaign(
         list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")
     ] = None,
 ) -> None:
-    """Executes instructions on the GPU, or on this CPU, compares them with the golden arithmetic, and counts
-    differences.
+    """Compares instructions on the GPU, or on this CPU, with the golden model, and counts differences.
 
     Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could
     not be checked.

@@ -27,8 +27,9 @@ def capture_functions(
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Runs every function of the special-function unit on this GPU for all of its codes, 2^32 or 2^16, and
-    counts how many results differ from the model.
+    """Compares the special-function unit of this GPU with the model.
+
+    Each function runs for all of its codes, 2^32 or 2^16. The command counts the results that differ.
 
     Exit status: 0 none differs, 1 some do, 2 something could not be run.
     """

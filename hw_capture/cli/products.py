@@ -39,7 +39,7 @@ def capture_products(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Record whole matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
+    """Records matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
     from golden.files.output import write_text
     from golden.kernels.masks import parse_shape
     from hw_capture.cli.app import check_writable

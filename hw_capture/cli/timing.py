@@ -69,8 +69,10 @@ def bench_gpu(
         bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
     ] = False,
 ) -> None:
-    """Measures latency and throughput on the GPU in this machine: of matrix instructions, of wmma, of scalar
-    instructions, of memory; or the experiments of two papers as they print them (sun, abdelkhalik).
+    """Measures latency and throughput on the GPU in this machine.
+
+    It measures matrix instructions, wmma, scalar instructions and memory. The groups sun and abdelkhalik are
+    the experiments of two papers as they print them.
 
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """

@@ -33,8 +33,10 @@ def bench_board(
     ] = "hopper",
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
 ) -> None:
-    """Records the GPU in this machine: matrix instructions, wmma, scalar instructions, memory and whole
-    products, each into a file of its own, with every point in a second file (.csv.gz).
+    """Records the timings of the GPU in this machine, a file for each part.
+
+    The parts are matrix instructions, wmma, scalar instructions, memory and whole products. A second file
+    (.csv.gz) of each part has every point.
 
     Exit status: 0 done, 1 a product is not as the model says, 2 a part could not be recorded; it is named,
     and the others are written.

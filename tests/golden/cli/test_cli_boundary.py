@@ -176,7 +176,7 @@ def test_what_a_command_returns_is_no_status(monkeypatch: pytest.MonkeyPatch) ->
 def test_completion_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"_MMAGOLD_COMPLETE": "complete_bash", "COMP_WORDS": "mmagold docs ", "COMP_CWORD": "2"}
     done = planted("", env=os.environ | asked)
-    assert (done.returncode, done.stdout.split()) == (0, ["build", "check", "explorer", "export"])
+    assert (done.returncode, done.stdout.split()) == (0, ["build", "check", "explorer", "export", "notebook"])
 
 
 # An installation that is not whole --------------------------------------------------------------------------
