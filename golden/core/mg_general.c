@@ -806,8 +806,8 @@ static MG_BOTH mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
     return y;
 }
 
-/* The number after stochastic rounding: cut at the result's last place, or one unit of it longer if the highest bits that
- * are cut and the random number together reach that unit. */
+/* The number after stochastic rounding: cut at the result's last place, or one unit of it longer if the highest bits
+ * that are cut and the random number together reach that unit. */
 static MG_BOTH mg_number mg_with_random(const mg_number *x, const mg_step *step) {
     const mg_format *f = &step->format;
     int64_t last = 0;
