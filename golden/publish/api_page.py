@@ -33,7 +33,7 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "products",
         "Matrix products",
-        "Whole products as kernels compute them, and models of PyTorch.",
+        "Whole products as kernels compute them, models of PyTorch, and kernels in Triton.",
         (
             "golden.gemm",
             "golden.plan",
@@ -46,6 +46,7 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
             "golden.Plan",
             "mmagold.torch.emulate",
             "mmagold.torch.emulated_matmul",
+            "mmagold.triton.emulate",
         ),
     ),
     (

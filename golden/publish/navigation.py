@@ -11,7 +11,16 @@ from golden.publish.page import Page
 # Caption and pages (without .md) of each part of the side bar, in order; hand-written pages that stand
 # nowhere close the last.
 PARTS: dict[str, tuple[str, ...]] = {
-    "Get started": ("getting-started", "cheat-sheet", "faq", "explorer", "torch", "gemm", "glossary"),
+    "Get started": (
+        "getting-started",
+        "cheat-sheet",
+        "faq",
+        "explorer",
+        "torch",
+        "triton",
+        "gemm",
+        "glossary",
+    ),
     "Check RTL": (
         "check-my-unit",
         "read-a-mismatch-report",
