@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--compare", type=Path, nargs="+")
     parser.add_argument("--digests", type=Path, nargs="+")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--every", type=int, default=1, help="of the launches compare every so many")
+    parser.add_argument("--every", type=int, default=1, help="compare each N-th launch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=56)
     parser.add_argument("--attention", type=int, default=0, help="queries of each head, a multiple of 128")

@@ -122,7 +122,7 @@ class emulate:
             stack.__exit__(*reason)
 
     def _launched(self, own: Callable[..., Any]) -> Callable[..., Any]:
-        """The launch of a grid: what the compiler is given beside the kernel. The interpreter raises what a
+        """The launch of a grid: what the compiler is given with the kernel. The interpreter raises what a
         kernel raised as its own error; ours are raised as they are."""
 
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
