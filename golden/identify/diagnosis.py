@@ -139,6 +139,11 @@ class Diagnosis:
         return alone and not self.further
 
     @property
+    def explained_by_symptom(self) -> bool:
+        """Whether what explains every result says how the results look, and names no cause."""
+        return self.explains and all(one.symptom for one in self.explaining)
+
+    @property
     def every_fault(self) -> list[tuple[Instruction, Fault]]:
         """Each fault once, including those of further modes, with the unit that has it."""
         found: dict[str, tuple[Instruction, Fault]] = {}

@@ -203,18 +203,18 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
 
 def search_in_the_text(state: Check, work: _Work) -> Check:
     """Stage 6. A change of the text that makes the results right, if the diagnosis does not explain them, or
-    only by several faults; then a further one for what traffic makes wrong; last the unit that the DUT is, if
-    that was requested."""
+    only by several faults or by a symptom. Then a further change for what traffic makes wrong, and last the
+    unit that the DUT is, if that was requested."""
     requested, job, found = state.options.repair, work.job, state.diagnosis
     budget = work.budget.rest(_TEXT) if requested is None else Budget(requested)
     own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
     unexplained = _differs(work.to_repair) and (found is None or not found.explains)
-    several = found is not None and not found.explained_by_one
+    vague = found is not None and (not found.explained_by_one or found.explained_by_symptom)
     if requested != 0 and unexplained and job.dut.vhdl is not None:
         state = state.hinted(
             "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
         )
-    elif requested != 0 and own and (unexplained or (several and job.dut.vhdl is None)):
+    elif requested != 0 and own and (unexplained or (vague and job.dut.vhdl is None)):
         made = "the unit keep the handshake" if work.handshake_alone else "these results right"
         repairs, hints = repair(
             work.to_repair, work.job_to_repair, work.report, budget, unexplained, made, work.search

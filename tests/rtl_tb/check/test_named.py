@@ -99,3 +99,26 @@ def test_what_is_made_smaller_stays_a_number() -> None:
     assert all(not codes.any() for codes in free.values())
     assert ins.dot(**kept) != 0 and ins.dot(**kept) & 1 == 0
     assert of_one_kind(ins, zeros, fails)({name: codes[None] for name, codes in zeros.items()})[0]
+
+
+PRODUCT = """module product (input logic signed [7:0] a, b, output logic [15:0] d);
+  logic signed [16:0] whole;
+  assign whole = a * b;
+  assign d = whole[16:1];
+endmodule
+"""
+PRODUCT_UNIT = """unit: product
+shape: {k: 1}
+formats: {a: s8, b: s8, d: s16}
+steps:
+  - multiply: {to: products}
+  - round: {of: products, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+PRODUCT_DUT = "handshake: {kind: combinational}\nports: {a: a, b: b, d: d}\n"
+
+
+def test_a_symptom_that_explains_everything_does_not_end_the_search_in_the_text(tmp_path: Path) -> None:
+    result = checked(tmp_path, PRODUCT, PRODUCT_UNIT, PRODUCT_DUT, repair=40.0)
+    assert result.diagnosis is not None and result.diagnosis.explained_by_symptom
+    assert "shifted right by 1" in result.diagnosis.sentence()
+    assert 4 in {edit.line for repair in result.repairs for edit in repair.edits}, result.hints
