@@ -638,3 +638,31 @@ def test_exact_sums_of_small_products(
     c = golden.from_float("f32", rng.standard_normal(dots) * 2.0 ** rng.integers(-30, 12, dots))
     c[::3] = rng.choice(np.array([0, 1 << 31], np.uint32), c[::3].size)
     check(unit, {"a": a, "b": b, "c": c}, f"{own} {group} {flush}")
+
+
+@pytest.mark.parametrize("k", [2, 4, 16])
+def test_sums_as_wide_as_a_double_holds(k: int) -> None:
+    """A sum of few digits and a c of one, as far below it as the alignment keeps: the rounding sees both,
+    and a sum that a double would round runs elsewhere."""
+    below = np.arange(20, 60, dtype=np.uint32)
+    a = np.full((below.size, k), 0x3FF00000, np.uint32)  # 1.875, so that sums of products end early
+    operands = {"a": a, "b": a, "c": (127 - below) << 23}
+    in_doubles = []
+    for bits in range(36, 56):
+        steps: list[dict[str, Any]] = [
+            {"multiply": {"to": "products"}},
+            {"special_values": {"of": ["products", "c"], "nan": 0x7FC00000}},
+            {"align": {"of": ["products", "c"], "fraction_bits": bits, "rounding": "toward_zero"}},
+            {"sum": {"of": ["products"], "to": "partial"}},
+            {"sum": {"of": ["partial", "c"], "to": "total"}},
+            {"round": {"of": "total", "rounding": "up", "overflow": "ieee", "zero": "positive"}},
+        ]
+        formats = dict.fromkeys("abcd", "f32")
+        text = yaml.safe_dump(
+            {"unit": "wide", "shape": {"k": k}, "formats": formats, "steps": steps}, sort_keys=False
+        )
+        unit = load(text)
+        in_doubles.append(unit.engine.in_doubles)
+        check(unit, operands, text)
+    assert True in in_doubles and False in in_doubles
+    assert in_doubles == sorted(in_doubles, reverse=True), "narrow numbers fit, wide ones do not"
