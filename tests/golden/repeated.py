@@ -1,7 +1,7 @@
 """Tests whose parameters show one rule on many subjects: random units, instructions, layouts.
 
-`make test` runs one case in N of each (N is in `ONE_IN`), and `make test-all` all of them. A test whose parameters are
-rules of their own, such as faults that have to be found, has no place here.
+`make test` runs one case in N of each (N is in `ONE_IN`), and `make test-all` all of them. A test whose
+parameters are rules of their own, such as faults that have to be found, has no place here.
 """
 
 from __future__ import annotations
