@@ -12,7 +12,7 @@ import pytest
 
 import golden
 from golden.explain import specification
-from golden.explain.special_values import special_cases
+from golden.explain.special_values import special_cases, special_values
 from golden.program.widths import operation_nodes
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
@@ -140,7 +140,7 @@ def test_parameters_stand_in_the_text() -> None:
 
 
 def table(ins: golden.Instruction) -> dict[str, int]:
-    return {row["case"]: int(row["d"], 16) for row in specification.special_values(ins)}
+    return {row["case"]: int(row["d"], 16) for row in special_values(ins)}
 
 
 def test_special_values_of_hopper() -> None:
@@ -166,7 +166,7 @@ def test_special_values_of_ieee_tree() -> None:
 
 def test_special_values_agree_with_the_core() -> None:
     for ins in representatives():
-        rows = {row["case"]: int(row["d"], 16) for row in specification.special_values(ins)}
+        rows = {row["case"]: int(row["d"], 16) for row in special_values(ins)}
         assert rows, ins.name
         for question, operands in special_cases(ins):
             assert int(ins.stateless.dot(**operands)) == rows.pop(question), (ins.name, question)
