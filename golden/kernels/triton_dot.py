@@ -91,11 +91,11 @@ class Steps:
         return f"{self.plan.instruction.name}{order}{added}"
 
 
-def dot(asked: Dot, a: Bits, b: Bits, c: Bits) -> Bits:
+def dot(call: Dot, a: Bits, b: Bits, c: Bits) -> Bits:
     """The result of `tl.dot(a, b, c)`.
 
     Args:
-        a, b, c: raw codes (..., m, k), (..., k, n), (..., m, n) of the formats of `asked`.
+        a, b, c: raw codes (..., m, k), (..., k, n), (..., m, n) of the formats of `call`.
 
     Returns:
         Raw codes (..., m, n) of format d.
@@ -103,15 +103,15 @@ def dot(asked: Dot, a: Bits, b: Bits, c: Bits) -> Bits:
     Raises:
         OperandError: the compiler has no rule that is known here, and which one.
     """
-    if a.shape[-2:] != (asked.m, asked.k) or b.shape[-2:] != (asked.k, asked.n):
+    if a.shape[-2:] != (call.m, call.k) or b.shape[-2:] != (call.k, call.n):
         raise ShapeError(
-            f"tl.dot: A {a.shape} and B {b.shape}, expected (..., {asked.m}, {asked.k}) and "
-            f"(..., {asked.k}, {asked.n})"
+            f"tl.dot: A {a.shape} and B {b.shape}, expected (..., {call.m}, {call.k}) and "
+            f"(..., {call.k}, {call.n})"
         )
-    steps = steps_of(asked)
+    steps = steps_of(call)
     if steps.stretch is None:
         return gemm(a, b, steps.plan, c)
-    for start in range(0, asked.k, steps.stretch):
+    for start in range(0, call.k, steps.stretch):
         stretch = slice(start, start + steps.stretch)
         c = added(c, gemm(a[..., stretch], b[..., stretch, :], steps.plan))
     return c
@@ -124,97 +124,95 @@ def added(x: Bits, y: Bits) -> Bits:
     return np.where(np.isnan(total), np.uint32(0x7FFFFFFF), total.view(np.uint32))
 
 
-def is_wgmma(asked: Dot) -> bool:
+def is_wgmma(call: Dot) -> bool:
     """Whether the compiler takes wgmma, else mma.sync (or, of f32 with `ieee`, no matrix unit).
 
     wgmma needs a warpgroup, whole instructions along each axis, and, of fp8 with f32 sums, leave to add 32
     products inside the unit.
     """
     return (
-        asked.a != "f64"
-        and not asked.batched
-        and asked.warps % _WARPGROUP == 0
-        and asked.m % _WGMMA_M == 0
-        and asked.n % (8 if asked.release >= _CHANGED else 16) == 0
-        and asked.k * asked.bits >= _K_BITS
-        and not (asked.a in FP8 and asked.d == "f32" and asked.imprecise < _K_BITS // asked.bits)
+        call.a != "f64"
+        and not call.batched
+        and call.warps % _WARPGROUP == 0
+        and call.m % _WGMMA_M == 0
+        and call.n % (8 if call.release >= _CHANGED else 16) == 0
+        and call.k * call.bits >= _K_BITS
+        and not (call.a in FP8 and call.d == "f32" and call.imprecise < _K_BITS // call.bits)
     )
 
 
 @lru_cache(maxsize=4096)
-def steps_of(asked: Dot) -> Steps:
+def steps_of(call: Dot) -> Steps:
     """The plan of a `tl.dot`.
 
     Raises:
         OperandError: see `dot`. UnknownNameError: no such `precision`.
     """
-    if asked.precision not in PRECISIONS:
+    if call.precision not in PRECISIONS:
         raise UnknownNameError(
-            f"input_precision '{asked.precision}' is unknown, expected one of {', '.join(PRECISIONS)}"
-            f"{nearest(asked.precision, PRECISIONS)}"
+            f"input_precision '{call.precision}' is unknown, expected one of {', '.join(PRECISIONS)}"
+            f"{nearest(call.precision, PRECISIONS)}"
         )
-    if asked.a == "f32" and asked.precision == "ieee":
+    if call.a == "f32" and call.precision == "ieee":
         return Steps(build(fma("f32", "f32"), {"c": "seed"}))
-    if asked.a == "f32" and asked.precision != "tf32":
-        return _in_parts(asked)
-    return _wgmma(asked) if is_wgmma(asked) else _mma_sync(asked)
+    if call.a == "f32" and call.precision != "tf32":
+        return _in_parts(call)
+    return _wgmma(call) if is_wgmma(call) else _mma_sync(call)
 
 
-def _in_parts(asked: Dot) -> Steps:
+def _in_parts(call: Dot) -> Steps:
     """Operands in f32 are cut into parts before the compiler takes an instruction for each product of parts;
     their sum is one chain from zero."""
-    kind = asked.precision[:4]
+    kind = call.precision[:4]
     part = (
-        replace(asked, a=kind, b=kind, precision="tf32")
-        if kind == "bf16"
-        else replace(asked, precision="tf32")
+        replace(call, a=kind, b=kind, precision="tf32") if kind == "bf16" else replace(call, precision="tf32")
     )
     one = _wgmma(part) if is_wgmma(part) else _mma_sync(part)
     if one.plan.options.order is not None:
         raise OperandError(
-            f"tl.dot with input_precision {asked.precision} by mma.sync, of operands that were loaded in "
-            f"{asked.loaded} bits: the order of K was not measured"
+            f"tl.dot with input_precision {call.precision} by mma.sync, of operands that were loaded in "
+            f"{call.loaded} bits: the order of K was not measured"
         )
-    named = plan("hopper", f"triton_dot.f32.{asked.precision}")
-    options = named.given | {"tile_k": asked.k, "promote": asked.k}
-    return Steps(build(one.plan.instruction, options), asked.k)
+    named = plan("hopper", f"triton_dot.f32.{call.precision}")
+    options = named.given | {"tile_k": call.k, "promote": call.k}
+    return Steps(build(one.plan.instruction, options), call.k)
 
 
-def _wgmma(asked: Dot) -> Steps:
-    types = ("tf32", "tf32") if asked.a == "f32" else (asked.a, asked.b)
-    k = _K_BITS // asked.bits
-    unit = f"wgmma.mma_async.sync.aligned.m64n128k{k}.{asked.d}.{'.'.join(types)}"
-    options: dict[str, Any] = {"a": "f32", "b": "f32", "convert": "none"} if asked.a == "f32" else {}
-    if asked.a in FP8 and asked.d == "f32" and asked.imprecise <= asked.k:
+def _wgmma(call: Dot) -> Steps:
+    types = ("tf32", "tf32") if call.a == "f32" else (call.a, call.b)
+    k = _K_BITS // call.bits
+    unit = f"wgmma.mma_async.sync.aligned.m64n128k{k}.{call.d}.{'.'.join(types)}"
+    options: dict[str, Any] = {"a": "f32", "b": "f32", "convert": "none"} if call.a == "f32" else {}
+    if call.a in FP8 and call.d == "f32" and call.imprecise <= call.k:
         # The partial sum is added as soon as it has as many products as allowed: whole instructions.
-        return Steps(plan("hopper", unit, **options), -(-asked.imprecise // k) * k)
+        return Steps(plan("hopper", unit, **options), -(-call.imprecise // k) * k)
     return Steps(plan("hopper", unit, c="seed", **options))
 
 
-def _mma_sync(asked: Dot) -> Steps:
+def _mma_sync(call: Dot) -> Steps:
     """mma.sync has no fp8 on Hopper in Triton: the operands become f16, which holds each of them."""
-    if asked.a == "f64":
-        if asked.loaded is not None and asked.loaded < asked.bits:
+    if call.a == "f64":
+        if call.loaded is not None and call.loaded < call.bits:
             raise OperandError(
-                f"tl.dot of f64 operands that were loaded in {asked.loaded} bits has no rule here"
+                f"tl.dot of f64 operands that were loaded in {call.loaded} bits has no rule here"
             )
-        shape = "m8n8k4" if asked.release >= _CHANGED else "m16n8k16"
+        shape = "m8n8k4" if call.release >= _CHANGED else "m16n8k16"
         unit = f"mma.sync.aligned.{shape}.row.col.f64.f64.f64.f64"
         return Steps(plan("hopper", unit, c="seed"))
-    types = ["f16", "f16"] if asked.a in FP8 else ["tf32", "tf32"] if asked.a == "f32" else [asked.a, asked.b]
+    types = ["f16", "f16"] if call.a in FP8 else ["tf32", "tf32"] if call.a == "f32" else [call.a, call.b]
     bits = get_format(types[0]).storage
     k = _K_BITS // bits
-    limited = "satfinite." if asked.d == "s32" else ""
-    unit = f"mma.sync.aligned.m16n8k{k}.row.col.{limited}{asked.d}.{'.'.join(types)}.{asked.d}"
-    options: dict[str, Any] = {"convert": "none"} if asked.a == "f32" else {}
-    if asked.a in FP8 or asked.a == "f32":
-        options |= {"a": asked.a, "b": asked.b}
-    neighbours = _REGISTER // min(asked.bits, asked.loaded or asked.bits)
+    limited = "satfinite." if call.d == "s32" else ""
+    unit = f"mma.sync.aligned.m16n8k{k}.row.col.{limited}{call.d}.{'.'.join(types)}.{call.d}"
+    options: dict[str, Any] = {"convert": "none"} if call.a == "f32" else {}
+    if call.a in FP8 or call.a == "f32":
+        options |= {"a": call.a, "b": call.b}
+    neighbours = _REGISTER // min(call.bits, call.loaded or call.bits)
     if neighbours > _REGISTER // bits:
         order = packed_order(neighbours, _REGISTER // bits)
-        if asked.k < len(order):
+        if call.k < len(order):
             raise OperandError(
-                f"tl.dot by mma.sync with K = {asked.k}, of operands that were loaded in "
+                f"tl.dot by mma.sync with K = {call.k}, of operands that were loaded in "
                 f"{_REGISTER // neighbours} bits: Triton compiles K below {len(order)} wrongly (its pull "
                 "request 11691), take a larger block"
             )

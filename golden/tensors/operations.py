@@ -155,7 +155,7 @@ def _dot(run: Any, own: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: 
     """`tl.dot`, and what it shows of itself to later operations."""
     narrow = [past.loaded for past in map(past_of, (a, b)) if past.loaded is not None]
     batch, (m, k), n = a.data.shape[:-2], a.data.shape[-2:], b.data.shape[-1]
-    asked = Dot(
+    call = Dot(
         a=_format_of(a).name,
         b=_format_of(b).name,
         d=_format_of(d).name,
@@ -169,18 +169,18 @@ def _dot(run: Any, own: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: 
         loaded=min(narrow, default=None),
         release=release(),
     )
-    if not triton_dot.is_wgmma(asked) and any(past_of(one).joined for one in (a, b)):
+    if not triton_dot.is_wgmma(call) and any(past_of(one).joined for one in (a, b)):
         raise OperandError("tl.dot by mma.sync of operands from tl.join: the order of K was not measured")
     left, right = _codes(a), _codes(b)
-    found = _handle(triton_dot.dot(asked, left, right, _codes(d)), d)
-    run.dots[str(triton_dot.steps_of(asked))] += 1
+    found = _handle(triton_dot.dot(call, left, right, _codes(d)), d)
+    run.dots[str(triton_dot.steps_of(call))] += 1
     # Without an accumulator its zeros are made right before; those of a loop's accumulator came earlier.
     from_zero = d is run.last and not _codes(d).any() and imprecise == 0
     # Every warp holds whole rows where there are rows for all of them, or only one warp.
-    whole = (triton_dot.is_wgmma(asked) and m >= asked.warps * _WARP_ROWS) or asked.warps == 1
+    whole = (triton_dot.is_wgmma(call) and m >= call.warps * _WARP_ROWS) or call.warps == 1
     found.attr[PAST] = Past(
-        dot=(asked, left, right, run.block) if from_zero else None,
-        rows_of_quads=whole and asked.d == "f32" and asked.precision != "ieee",
+        dot=(call, left, right, run.block) if from_zero else None,
+        rows_of_quads=whole and call.d == "f32" and call.precision != "ieee",
     )
     return found
 
@@ -191,11 +191,11 @@ def _added(run: Any, own: Any, x: Any, y: Any) -> Any:
     for one, other in ((y, x), (x, y)):  # of two such addends Triton chains the second to the first
         past = past_of(one)
         if past.dot is not None and past.uses == 0 and one is not other:
-            asked, left, right, block = past.dot
+            call, left, right, block = past.dot
             if block != run.block:
                 run.cpu["a sum with a tl.dot of another block of code"] += 1
                 break
-            found = _handle(triton_dot.dot(asked, left, right, _codes(other)), other)
+            found = _handle(triton_dot.dot(call, left, right, _codes(other)), other)
             past.chained = True
             found.attr[PAST] = Past(rows_of_quads=past.rows_of_quads)
             return found
