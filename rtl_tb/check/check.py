@@ -27,7 +27,7 @@ from rtl_tb.check.accumulate import never_held, try_long_accumulation, turns
 from rtl_tb.check.beyond import beyond, several_drive
 from rtl_tb.check.capsule import write_capsule
 from rtl_tb.check.drawing import COVERED, draw
-from rtl_tb.check.explain import END, SIMULATED, VERDICT, Listen, Progress, explain, said_of
+from rtl_tb.check.explain import END, VERDICT, Listen, Progress, explain, said_of
 from rtl_tb.check.four_states import ask_four_states, of_its_reader
 from rtl_tb.check.options import (
     DEFAULT_TRAFFIC,
@@ -96,8 +96,6 @@ def check_dut(
     tell = listen or (lambda _check, _stage: None)
     state = run_vectors(dut, options, report)
     for stage in VERDICT_STAGES:
-        if stage is simulate_gates and state.passed and options.synthesis != "require":
-            tell(state, SIMULATED)  # gate-level simulation may take as long as `budget`
         try:
             state = stage(state, report)
         except KeyboardInterrupt:

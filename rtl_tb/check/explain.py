@@ -42,9 +42,9 @@ Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
 Listen = Callable[[Check, str], None]
 """Called with the record of a check after each of STAGES."""
-SIMULATED, VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("simulated", "verdict", "example", "diagnosis", "end")
-"""The parts of `Story` of rtl_tb/check/report.py: the verdict of simulation, if the unit passed; the verdict;
-the smallest operands that fail; the hypotheses; and everything else, in this order."""
+VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("verdict", "example", "diagnosis", "end")
+"""The parts of `Story` of rtl_tb/check/report.py: the verdict; the smallest operands that fail; the
+hypotheses; and everything else, in this order."""
 
 _LEAST_REPAIR = 1.0
 """Seconds below which no change of the text is tried: nothing compiles in less."""

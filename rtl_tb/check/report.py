@@ -85,17 +85,14 @@ class Story:
     """Prints a report part by part, as soon as it is known; each part once. `example`: with the example
     itself the trace is as wide as the console."""
 
-    PARTS = ("simulated", "verdict", "example", "diagnosis", "end")
-    """The verdict of simulation with its limits; what the netlist of synthesis adds, which may be another
-    verdict; the example with its trace, and kinds; the diagnosis, with possible errors
+    PARTS = ("verdict", "example", "diagnosis", "end")
+    """The verdict with its limits; the example with its trace, and kinds; the diagnosis, with possible errors
     of the description; the results of a search, and what to run next."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.printed: list[str] = []
         self.hints = 0
-        self.headline: str | None = None
-        self.limits: set[str] = set()
 
     def tell(self, report: Report, until: str = "end", example: Example | None = None) -> None:
         """Prints the parts up to this one that are not printed yet."""
@@ -113,30 +110,11 @@ class Story:
             self._say(f"[red]hint[/]  {escape(text)}")
         self.hints = len(report["hints"])
 
-    def _simulated(self, report: Report, _example: Example | None) -> None:
-        self.headline = headline(report)
-        self._say(f"[bold {'green' if report['passed'] else 'red'}]{escape(self.headline)}[/]")
-        self._say(escape(run_line(report)), "dim")
-        self._say(escape(traffic_line(report)), "dim")
-        self._limits(report)
-
-    def _verdict(self, report: Report, example: Example | None) -> None:
-        if self.headline is not None and self.headline.startswith("PASS") and not report["passed"]:
-            self._say("[red]The netlist that synthesis makes of it gives other results:[/]")
-            self._simulated(report, example)
-            return
-        for text in unsynthesised(report) if self.headline != headline(report) else ():
-            self._say(f"[yellow]note[/]  not checked as synthesis reads it: {escape(text)}")
-        self._limits(report)
-
-    def _limits(self, report: Report) -> None:
-        """Hints, and what limits the verdict; each once."""
-
-        def say(text: str, style: str | None = None) -> None:
-            if text not in self.limits:
-                self.limits.add(text)
-                self._say(text, style)
-
+    def _verdict(self, report: Report, _example: Example | None) -> None:
+        say = self._say
+        say(f"[bold {'green' if report['passed'] else 'red'}]{escape(headline(report))}[/]")
+        say(escape(run_line(report)), "dim")
+        say(escape(traffic_line(report)), "dim")
         self._hints(report)
         if report["unset"] is not None:
             say(f"[red]start[/]  {escape(report['unset']['sentence'])}")

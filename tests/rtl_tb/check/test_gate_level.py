@@ -15,7 +15,6 @@ from changed_unit import DUT, OWN, PASSING, changed
 from rich.console import Console
 
 from golden.vectors.vectorset import VectorSet
-from rtl_tb.check import report
 from rtl_tb.check.check import check, check_dut
 from rtl_tb.check.gate_level import declared, other_choices, synthesise, without_initials
 from rtl_tb.check.options import Options
@@ -400,7 +399,7 @@ def slow_yosys(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pass_does_not_wait_for_synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verdict of simulation comes first; what was not synthesised within the budget is a note."""
+    """What was not synthesised within the budget is a note."""
     slow_yosys(tmp_path, monkeypatch)
     told: list[tuple[str, str]] = []
     story = Story(Console(record=True, width=200))
@@ -414,7 +413,7 @@ def test_a_pass_does_not_wait_for_synthesis(tmp_path: Path, monkeypatch: pytest.
     start = time.monotonic()
     found = check_dut(dut, options, listen=listen)
     assert found.passed
-    assert [stage for stage, _ in told] == ["simulated", "verdict", "end"]
+    assert [stage for stage, _ in told] == ["verdict", "end"]
     assert told[1][1].startswith("PASS: mac4")
     (note,) = (one for one in found.as_dict()["notes"] if "did not finish" in one)
     assert "Yosys 0.99 did not finish in time (1 s)" in note and "--budget" in note
@@ -436,23 +435,3 @@ def test_a_run_that_is_ended_says_what_is_known(tmp_path: Path, monkeypatch: pyt
         check_dut(dut, options, ended, lambda found, _stage: told.append(found))
     assert told[-1].passed
     assert "the run was ended" in told[-1].as_dict()["notes"][-1]
-
-
-def test_a_netlist_that_is_wrong_takes_a_pass_back(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The story says so between the two verdicts."""
-    passed = {"passed": True, "dut": "u", "instruction": "i", "vectors": 8, "level": "dot"}
-    passed |= dict.fromkeys(("wrong", "unknown", "missing"), 0) | {"protocol": [], "hints": [], "notes": []}
-    passed |= {"unset": None, "four_states": None, "synthesis": [], "coverage": None}
-    for line in ("run_line", "traffic_line"):
-        monkeypatch.setattr(report, line, lambda _report: "")
-    story = Story(Console(width=200))
-    story.tell(passed, "simulated")
-    story.tell(passed | {"passed": False, "wrong": 3}, "verdict")
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines if ":" in line] == [
-        "PASS",
-        "The netlist that synthesis makes of it gives other results",
-        "FAIL",
-    ]
