@@ -39,7 +39,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
 autodoc_mock_imports = [
-    name for name in ("cocotb", "pycuda", "torch") if importlib.util.find_spec(name) is None
+    name for name in ("cocotb", "pycuda", "torch", "triton") if importlib.util.find_spec(name) is None
 ]
 autodoc_type_aliases = {
     name: name for name in ("Bits", "Mask", "Operands", "Handle", "OnChecked", "npt.ArrayLike")
