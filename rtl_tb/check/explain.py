@@ -206,7 +206,7 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
     only by several faults or by a symptom. Then a further change for what traffic makes wrong, and last the
     unit that the DUT is, if that was requested."""
     requested, job, found = state.options.repair, work.job, state.diagnosis
-    budget = work.budget.rest(_TEXT) if requested is None else Budget(requested)
+    budget = _for_text(state, work)
     own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
     unexplained = _differs(work.to_repair) and (found is None or not found.explains)
     vague = found is not None and (not found.explained_by_one or found.explained_by_symptom)
@@ -257,6 +257,13 @@ def _for_hypotheses(state: Check, work: _Work) -> Budget:
     return work.budget.rest(share if state.options.repair is None else 1.0)
 
 
+def _for_text(state: Check, work: _Work) -> Budget:
+    """The time for the search in the text: `repair` of the options, or what the budget leaves until the
+    capsule."""
+    requested = state.options.repair
+    return work.budget.rest(_TEXT) if requested is None else Budget(requested)
+
+
 class _AfterTheText(Budget):
     """The time for hypotheses of several faults. One change of the text that makes every result right says
     more than they do, so they end with it; on one processor they begin after most of the search for it."""
@@ -286,11 +293,7 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
     if requested == 0 or not own or job.dut.vhdl is not None or not _differs(work.to_repair):
         yield
         return
-    work.search = Search(
-        work.to_repair,
-        work.job_to_repair,
-        work.budget.rest(_TEXT) if requested is None else Budget(requested),
-    )
+    work.search = Search(work.to_repair, work.job_to_repair, _for_text(state, work))
     try:
         yield
     finally:
