@@ -192,10 +192,10 @@ class Unknown:
     where: dict[str, tuple[str, ...]]
     why: str
 
-    def names(self) -> Iterator[str]:
-        """Yields the name of every variant."""
-        for variables in _chosen(self.family, self.where):
-            yield self.family.template.format(**variables)
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The name of every variant, each with all spellings that mean it."""
+        spelled = map(self.family.spellings, _chosen(self.family, self.where))
+        return {spellings[0]: spellings for spellings in spelled}
 
 
 @dataclass(frozen=True)

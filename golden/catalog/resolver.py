@@ -267,7 +267,10 @@ class Resolver:
                 raise UnknownArithmeticError(
                     f"{architecture} has the instruction '{name}', but not here: {why}"
                 )
-        found = [full for full in unknown if key_of(full) == wanted or full.startswith(longer)]
+        spelled = (item for one in described.unknown for item in one.names().items())
+        found = [
+            full for full, spellings in spelled if wanted in map(key_of, spellings) or full.startswith(longer)
+        ]
         if found and not any(full.startswith(longer) for full in described.names()):
             several = f" (here {some(found)})" if found != [stem] else ""
             raise UnknownArithmeticError(
