@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from typer.testing import CliRunner
 
 import golden
 from golden.catalog import architectures
 from golden.cli.app import app
+from golden.errors import OperandError
 from golden.vectors import captured
 from hw_capture.errors import DeviceError, HwError
 from hw_capture.gpu import device
 from hw_capture.gpu.device import Device
-from hw_capture.kernels import kernels, tiles, toolchain
+from hw_capture.kernels import buffers, kernels, tiles, toolchain
 from hw_capture.record import runner
 from hw_capture.record.verify import verify
 
 pytestmark = pytest.mark.usefixtures("nvcc")
+Bits = npt.NDArray[Any]
 TRAP = 'extern "C" __global__ void run() { asm volatile("trap;"); }'
 FAULT = f"""
 from hw_capture.errors import DeviceError
@@ -85,6 +91,53 @@ def test_a_kernel_gives_what_the_model_says(gpu: Device, family: str) -> None:
         for fill in runner.FILLS:
             d = runner.execute(gpu, module, "run", found[0], form, operands, fill)
             assert runner.differing(d, found[0](**operands), form) == 0
+
+
+@pytest.mark.parametrize("selector", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("family", "k"),
+    [
+        ("mma_sp_f16", 16),
+        ("mma_sp_f16", 32),
+        ("mma_sp_bf16", 16),
+        ("mma_sp_tf32", 8),
+        ("mma_sp_tf32", 16),
+        ("mma_sp_s8", 32),
+        ("mma_sp_s4", 64),
+        ("wgmma_sp_f16", 32),
+        ("wgmma_sp_tf32", 16),
+    ],
+)
+def test_another_selector_takes_the_metadata_of_other_lanes(
+    gpu: Device, monkeypatch: pytest.MonkeyPatch, family: str, k: int, selector: int
+) -> None:
+    """The lanes that the selector does not name hold other metadata, which must not be read."""
+    name, target = architecture(gpu)
+    found = [ins for ins in golden.instructions(name) if (ins.family, ins.k) == (family, k) and ins.n <= 24]
+    if not found:
+        pytest.skip(f"{name} has no {family} of K = {k}")
+    ins = found[-1]
+    plain = kernels.fragments(ins).metadata
+    try:
+        chosen = plain.select(selector=selector)
+    except OperandError:
+        pytest.skip(f"{ins.name} has no selector {selector}")
+    form = kernels.forms(ins)[0]
+    given = buffers.for_kernel(ins, form)
+    operands, _, _ = tiles.draw(ins, 48 + selector)
+
+    def pack(metadata: Bits) -> Bits:
+        unread = np.roll(metadata, 1, axis=0)  # valid, and of another tile
+        return np.asarray(chosen.pack(metadata) | plain.pack(unread))
+
+    given["metadata"] = replace(given["metadata"], pack=pack)
+    monkeypatch.setattr(buffers, "for_kernel", lambda *_: given)
+    text = kernels.source(ins, form)
+    text, changed = re.subn(r"(%\d+), (0x0|0)(?=[,;])", rf"\1, {selector}", text, count=1)
+    assert changed == 1
+    module = gpu.load(toolchain.compile(text, target))
+    d = runner.execute(gpu, module, "run", ins, form, operands, runner.FILLS[0])
+    assert runner.differing(d, ins(**operands), form) == 0
 
 
 def test_too_much_memory_is_one_error(gpu: Device) -> None:
