@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from golden.explain import markdown
@@ -14,8 +16,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 Progress = Callable[[int, int], None]
 """Called as progress(done, total) while a study runs."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What golden/templates/studies/NAME.md says of a study; `findings` has places, {name}, for numbers."""
+
+    title: str
+    question: str
+    source: str
+    findings: str
+
+
+@cache
+def words_of(name: str) -> Words:
+    """The words of a study."""
+    text = (TEMPLATES / "studies" / f"{name}.md").read_text("utf-8")
+    title, question, source, findings = text.split("\n\n", 3)
+    return Words(title.removeprefix("# "), question, source.removeprefix("Source: "), findings)
+
+
+def findings(name: str, /, **numbers: Any) -> str:
+    """The findings of a study, with the numbers of a run."""
+    return words_of(name).findings.format(**numbers)
 
 
 @dataclass(frozen=True)
@@ -51,9 +77,6 @@ class Study:
     `random`: it samples; `units`: what was run; `recordings`: files of spec/timing that it reads."""
 
     name: str
-    title: str
-    question: str
-    source: str
     samples: int
     findings: str
     tables: list[Table] = field(default_factory=list)
@@ -62,6 +85,11 @@ class Study:
     units: tuple[Subject, ...] = ()
     random: bool = True
     recordings: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> Words:
+        """Title, question and source."""
+        return words_of(self.name)
 
     @property
     def effort(self) -> str:
@@ -83,9 +111,9 @@ class Study:
         """Plain values for JSON: all but the figures' drawings."""
         return {
             "study": self.name,
-            "title": self.title,
-            "question": self.question,
-            "source": self.source,
+            "title": self.words.title,
+            "question": self.words.question,
+            "source": self.words.source,
             "samples": self.samples,
             "command": self.command,
             "findings": plain(self.findings),

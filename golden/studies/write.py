@@ -52,8 +52,8 @@ def document(study: Study) -> str:
         f"![{figure.caption}]({study.name}_{figure.name}.svg)\n\n{figure.caption}" for figure in study.figures
     ]
     parts = [
-        f"# {study.title}",
-        f"{study.question} Source: {study.source}.",
+        f"# {study.words.title}",
+        f"{study.words.question} Source: {study.words.source}.",
         f"`{study.command}`, {study.effort}.",
     ]
     return (

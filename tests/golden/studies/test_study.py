@@ -41,7 +41,7 @@ def study(request: pytest.FixtureRequest) -> Study:
 def test_every_module_is_a_study_under_its_own_name() -> None:
     for name in studies.names():
         module = importlib.import_module(f"golden.studies.{name.replace('-', '_')}")
-        assert name == module.NAME and module.QUESTION.endswith("?") and module.SAMPLES >= 1
+        assert name == module.NAME and studies.question(name).endswith("?") and module.SAMPLES >= 1
 
 
 def test_a_study_is_whole_plain_and_says_what_makes_it_again(study: Study) -> None:
@@ -64,7 +64,7 @@ def test_its_files_are_complete(study: Study, tmp_path: Path) -> None:
     names = [path.name for path in first]
     assert names[0] == f"{study.name}.md" and len(set(names)) == len(names)
     assert len(names) == 1 + len(study.tables) + 2 * len(study.figures)
-    assert first[0].read_text().startswith(f"# {study.title}\n") and "site:" not in first[0].read_text()
+    assert first[0].read_text().startswith(f"# {study.words.title}\n") and "site:" not in first[0].read_text()
 
 
 def test_the_same_study_gives_the_same_numbers_and_files(tmp_path: Path) -> None:
