@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from string import Template
 from typing import Final
 
 from golden import __version__
@@ -60,7 +59,7 @@ def text(instructions: Sequence[Instruction], prefix: str, title: str) -> str:
     named = _named(instructions, prefix)
     core = _LIBRARY_ALONE.sub("", core_source(device_text.WHOLE))
     digest = hashlib.sha256(f"{__version__}{core}".encode()).hexdigest()[:8]
-    return Template((_TEMPLATES / "header.h").read_text()).substitute(
+    return template_of(_TEMPLATES / "header.h").render(
         title=escape.block_comment(title),
         version=__version__,
         guard=f"MMAGOLD_{prefix.upper()}_H",
