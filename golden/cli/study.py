@@ -51,7 +51,7 @@ def study(
     found = _run(name, samples, gpu)
     written = []
     if out is not None:
-        from golden.studies.write import write
+        from golden.studies.study import write
 
         written = write(found, out)
     if as_json:

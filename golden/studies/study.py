@@ -14,7 +14,13 @@ from golden.studies.units import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
+import csv
+import io
+from contextlib import nullcontext
+from functools import partial
 
+from golden.files.output import Fill, write_folder
+from golden.studies.draw import only_style
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 Progress = Callable[[int, int], None]
@@ -167,3 +173,57 @@ def percent(share: float) -> str:
 def plain(findings: str) -> str:
     """Markdown without the links of the site."""
     return re.sub(r"\[([^\]]*)\]\(site:[^)]*\)", r"\1", findings)
+
+
+# Files ------------------------------------------------------------------------------------------------------
+
+
+def write(study: Study, folder: Path) -> list[Path]:
+    """Writes everything into a folder, which is made; returns the files.
+    The same study always gives the same bytes.
+
+    Raises:
+        ToolMissing: the study has figures and matplotlib is not installed; nothing is written.
+    """
+    with only_style() if study.figures else nullcontext():
+        return _write(study, folder)
+
+
+def _write(study: Study, folder: Path) -> list[Path]:
+    pictures = {figure.name: figure.draw() for figure in study.figures}
+    files: dict[str, str | Fill] = {f"{study.name}.md": document(study)}
+    files |= {f"{study.name}_{table.name}.csv": csv_text(table) for table in study.tables}
+    for name, picture in pictures.items():
+        for form, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            save = partial(picture.savefig, format=form, dpi=160, facecolor="white", metadata=metadata)
+            files[f"{study.name}_{name}.{form}"] = save
+    return write_folder(folder, files)
+
+
+def csv_text(table: Table) -> str:
+    """A table as CSV: numbers in full, text without Markdown's marks."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table.head)
+    writer.writerows(
+        [cell.replace("`", "") if isinstance(cell, str) else cell for cell in row] for row in table.rows
+    )
+    return out.getvalue()
+
+
+def document(study: Study) -> str:
+    """The study as Markdown, in the folder of its figures."""
+    figures = [
+        f"![{figure.caption}]({study.name}_{figure.name}.svg)\n\n{figure.caption}" for figure in study.figures
+    ]
+    parts = [
+        f"# {study.words.title}",
+        f"{study.words.question} Source: {study.words.source}.",
+        f"`{study.command}`, {study.effort}.",
+    ]
+    return (
+        "\n\n".join(
+            [*parts, plain(study.findings), *figures, *(plain(table.markdown()) for table in study.tables)]
+        )
+        + "\n"
+    )

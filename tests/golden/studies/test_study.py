@@ -21,8 +21,7 @@ from golden import studies
 from golden.cli import app
 from golden.errors import OperandError, UnknownNameError
 from golden.publish import study_page
-from golden.studies.study import Study, Table, number, percent
-from golden.studies.write import csv_text, write
+from golden.studies.study import Study, Table, csv_text, number, percent, write
 
 FEW = {"fp8-accumulation": 20, "cdna2-range": 50, "cdna3-rounding": 2000, "numeric-profile": 200}
 
