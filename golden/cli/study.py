@@ -51,7 +51,7 @@ def study(
     found = _run(name, samples, gpu)
     written = []
     if out is not None:
-        from golden.studies.write import write
+        from golden.studies.study import write
 
         written = write(found, out)
     if as_json:
@@ -105,9 +105,9 @@ def _print(found: Study, drawn: bool) -> None:
     from golden.studies.study import plain
 
     console = HouseConsole()
-    console.print(
-        f"[bold]{found.title}[/] [dim]{found.source}; {found.effort}[/]\n{found.question}\n", highlight=False
-    )
+    words = found.words
+    head = f"[bold]{words.title}[/] [dim]{words.source}; {found.effort}[/]\n{words.question}\n"
+    console.print(head, highlight=False)
     console.print(Markdown(plain(found.findings)))
     for item in found.tables:
         _print_table(item)

@@ -1,4 +1,5 @@
-"""The API reference: which modules and classes it shows; Sphinx takes the words from their docstrings."""
+"""The API reference: its templates name classes, functions and modules; Sphinx takes the words from their
+docstrings."""
 
 from __future__ import annotations
 
@@ -8,222 +9,39 @@ from importlib import import_module
 from pathlib import Path
 
 from golden.errors import ToolMissing
-from golden.explain.markdown import code, link, table
+from golden.explain.markdown import code, link
 from golden.publish.page import Page
+from golden.publish.templating import FOLDER, render
 
-# Page, title, what it is for, and the objects in order: a class or function by its name, a module as
-# "module:name, name".
-_PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    (
-        "golden",
-        "Instructions",
-        "Find an instruction, call it, explain it; load a unit of your own.",
-        (
-            "golden.architectures",
-            "golden.instructions",
-            "golden.instruction",
-            "golden.load_instruction",
-            "golden.Instruction",
-            "golden.Evidence",
-            "golden.modified",
-            "golden.Modifiers",
-            "golden.mufu",
-            "golden.functions.functions.Function",
-            "golden.explain.trace.Trace",
-        ),
-    ),
-    (
-        "products",
-        "Matrix products",
-        "Whole products as kernels compute them, models of PyTorch, and kernels in Triton.",
-        (
-            "golden.gemm",
-            "golden.plan",
-            "golden.plans",
-            "golden.load_plan",
-            "golden.find_plan",
-            "golden.sum_tree",
-            "golden.invariance",
-            "golden.tensor_parallel",
-            "golden.Plan",
-            "mmagold.torch.emulate",
-            "mmagold.torch.emulated_matmul",
-            "mmagold.triton.emulate",
-        ),
-    ),
-    (
-        "formats",
-        "Number formats",
-        "Raw bits to values and back.",
-        (
-            "golden.formats",
-            "golden.get_format",
-            "golden.from_float",
-            "golden.to_float",
-            "golden.Format",
-        ),
-    ),
-    (
-        "fragments",
-        "Register fragments",
-        "Matrices to the registers of the lanes and back.",
-        (
-            "golden.registers.fragments.Fragments",
-            "golden.registers.fragments.matrix_layout",
-            "golden.registers.layouts.Layout",
-        ),
-    ),
-    (
-        "vectors",
-        "Vectors and stimuli",
-        "Operands by structure, packed words, files with manifests.",
-        (
-            "golden.vectors.default_set",
-            "golden.vectors.stream",
-            "golden.vectors.VectorSet",
-            "golden.vectors.WordLayout",
-            "golden.vectors.Field",
-            "golden.vectors.files.write_stream",
-            "golden.vectors.files.write",
-            "golden.vectors.files.read",
-            "golden.vectors.files.check",
-            "golden.stimuli.generate",
-            "golden.stimuli.describe",
-            "golden.vectors.captured.load",
-        ),
-    ),
-    (
-        "compare",
-        "Compare and diagnose",
-        "Where two units differ, and what a set of results says of the unit that gave them.",
-        (
-            "golden.dissect",
-            "golden.identify.comparing.compare",
-            "golden.identify.comparing.Comparison",
-            "golden.identify.comparing.Example",
-            "golden.identify.diagnosis.diagnose",
-            "golden.identify.diagnosis.Diagnosis",
-            "golden.identify.diagnosis.Hypothesis",
-            "golden.explain.specification.specification",
-        ),
-    ),
-    (
-        "cocotb",
-        "cocotb library",
-        "Agents, scoreboard and testbench for tests of your own.",
-        (
-            "rtl_tb.DotProductTB",
-            "rtl_tb.Bench",
-            "rtl_tb.Scoreboard",
-            "rtl_tb.Source",
-            "rtl_tb.Sink",
-            "rtl_tb.Monitor",
-            "rtl_tb.Channel",
-            "rtl_tb.Bus",
-            "rtl_tb.Clocked",
-        ),
-    ),
-    (
-        "capture",
-        "Capture and replay",
-        "Record a GPU, replay what was recorded.",
-        (
-            "hw_capture.record.capture.capture",
-            "hw_capture.record.capture.Options",
-            "hw_capture.record.capture.Report",
-            "hw_capture.record.verify.verify",
-            "hw_capture.record.verify.Report",
-            "hw_capture.record.verify.Difference",
-        ),
-    ),
-    (
-        "errors",
-        "Errors",
-        "What is raised for bad input. All derive from `golden.MmagoldError`.",
-        ("golden.errors", "rtl_tb.errors", "hw_capture.errors"),
-    ),
-)
-
-_EXAMPLES = {
-    "golden": (
-        """import golden
-
-ins = golden.instruction("hopper", "HMMA.16816.F32")
-a = golden.from_float("f16", [1.5] + [0] * 15)
-b = golden.from_float("f16", [2] + [0] * 15)
-d = ins.dot(a, b, golden.from_float("f32", 1))
-print(f"{int(d):#x}")
-print(ins.evidence.kind)""",
-        "0x40800000\ncaptured",
-    ),
-    "formats": (
-        """import golden
-
-print(golden.from_float("e4m3", [0.3, 1e9]))  # codes; what is too large for e4m3 is NaN
-print(golden.to_float("e4m3", [0x2A, 0x7E]).tolist())
-print(golden.get_format("e4m3").decode(0x7E).value)""",
-        "[ 42 127]\n[0.3125, 448.0]\n448",
-    ),
-    "fragments": (
-        """import numpy as np
-import golden
-
-layout = golden.instruction("hopper", "HMMA.16816.F32").fragments.a
-A = np.arange(256, dtype=np.uint16).reshape(16, 16)
-registers = layout.pack(A)  # lanes, registers of 32 bits
-print(registers.shape, bool((layout.unpack(registers) == A).all()))""",
-        "(32, 4) True",
-    ),
-    "vectors": (
-        """import numpy as np
-import golden
-from golden import stimuli
-
-ins = golden.instruction("hopper", "HMMA.16816.F32")
-operands = stimuli.generate(ins, "tie", 4, np.random.default_rng(1))
-print({name: codes.shape for name, codes in operands.items()})""",
-        "{'a': (4, 16), 'b': (4, 16), 'c': (4,)}",
-    ),
-    "compare": (
-        """import golden
-from golden.identify.comparing import compare
-
-hopper, ampere = (golden.instruction(name, "HMMA.16816.F32") for name in ["hopper", "ampere"])
-found = compare(hopper, ampere, budget=5000)
-print(found.numeric > 0, found.example is not None)""",
-        "True True",
-    ),
-}
-"""Python and what it prints; the tests run it. The other pages have guides."""
-_GUIDES = {"products": "gemm.md", "cocotb": "cocotb.md", "capture": "capture-a-gpu.md"}
+PAGES = ("golden", "products", "formats", "fragments", "vectors", "compare", "cocotb", "capture", "errors")
+"""The pages in their order. What each says and shows is its template, templates/pages/api/NAME.md.j2."""
 
 
 def pages() -> list[Page]:
     """The pages of the API reference, the list first."""
     return [
         Page("api/index.md", "API reference", write_index),
-        *(
-            Page(f"api/{name}.md", title, partial(write, name, title, text, things))
-            for name, title, text, things in _PAGES
-        ),
+        *(Page(f"api/{name}.md", _head(name)[0], partial(write, name)) for name in PAGES),
     ]
 
 
 def write_index() -> str:
     """The list of the pages."""
-    rows = [(link(title, f"api/{name}.md"), text) for name, title, text, _ in _PAGES]
-    return "\n\n".join(["# API reference", "Made from the docstrings.", table(("Page", "For"), rows)])
+    heads = {name: _head(name) for name in PAGES}
+    return render(
+        "api/index", rows=[(link(title, f"api/{name}.md"), text) for name, (title, text) in heads.items()]
+    )
 
 
-def write(name: str, title: str, text: str, things: tuple[str, ...]) -> str:
+def write(name: str) -> str:
     """One page; a thing is a class, a function or a module."""
-    parts = [f"# {title}", text]
-    if name in _EXAMPLES:
-        shown, printed = _EXAMPLES[name]
-        parts += [code(shown, "python"), code(printed, "text")]
-    if name in _GUIDES:
-        parts.append(f"{link('The guide', _GUIDES[name])} has examples.")
-    return "\n\n".join([*parts, *map(_directive, things)])
+    return render(f"api/{name}", describe=lambda *things: "\n\n".join(map(_directive, things)))
+
+
+def _head(name: str) -> tuple[str, str]:
+    """The title of a page and the sentence below it: the first two paragraphs of its template."""
+    title, text, _ = (FOLDER / "api" / f"{name}.md.j2").read_text("utf-8").split("\n\n", 2)
+    return title.removeprefix("# "), text
 
 
 def source(thing: str) -> str:

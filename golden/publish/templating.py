@@ -17,6 +17,7 @@ import jinja2
 
 from golden.errors import counted
 from golden.explain.markdown import anchor, code, figure, link, table
+from golden.files.templates import templates_in
 
 FOLDER = Path(__file__).parent / "templates" / "pages"
 _FENCED = re.compile(r"^(`{3,}).*?^\1$", re.S | re.M)
@@ -25,14 +26,8 @@ _BLANK = re.compile(r"\n{3,}")
 
 @cache
 def environment() -> jinja2.Environment:
-    """The templates; a name that no fact has is an error."""
-    found = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # Markdown, not HTML: golden.files.escape where a text is somebody's own
-    )
+    """The templates with the pieces of Markdown."""
+    found = templates_in(FOLDER)
     found.globals |= {
         "anchor": anchor,
         "code": code,

@@ -4,10 +4,10 @@ rounding mode, sticky bits, double rounding."""
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.number.formats import Format
 from golden.program.steps import Align
-from golden.stimuli import scaled
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -159,7 +159,7 @@ def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     size, last = (draw.count,), lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.choice(_edges(draw), (draw.count,))
     if draw.scales and draw.k > 1:
-        return scaled.far_apart(draw, last + draw.pick(-1, 1, size), edge - draw.pick(-1, 3, size))
+        return far_apart(draw, last + draw.pick(-1, 1, size), edge - draw.pick(-1, 3, size))
     minus = draw.coins(size)
     at = np.maximum(last + draw.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], (draw.count,)), draw.tiniest)
     small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
@@ -320,3 +320,42 @@ def _signed(draw: Draw, a: Bits, b: Bits, sign: Bits) -> tuple[Bits, Bits]:
     if draw.a.signed:
         return np.where(sign == 1, negate(draw.a, a), a), b
     return a, np.where(sign == 1, negate(draw.b, b), b)
+
+
+# Scales -----------------------------------------------------------------------------------------------------
+
+
+def far_apart(draw: Draw, large: Ints, small: Ints) -> tuple[Bits, Bits, Bits]:
+    """Dot products of a few equal products that are 2**large together, and one or two of 2**small, mostly of
+    the other sign; all others, and c, are zero.
+
+    Args:
+        large: exponents (count,).
+        small: exponents (count,), less than those.
+    """
+    size, blocks = (draw.count,), next(iter(draw.scales.values())).shape[1]
+    per_block = draw.k // blocks
+    first, second = (draw.pick(0, blocks - 1, size) for _ in range(2))
+    more = draw.pick(0, max(per_block // 2, 1).bit_length() - 1, size)  # 2**more products are the large one
+    each, apart = large - more, first != second
+    place = (np.arange(draw.k) + draw.pick(0, per_block - 1, (draw.count, 1))) % per_block
+    block, ahead = np.arange(draw.k) // per_block, np.where(apart, 0, 1 << more)[:, None]
+    is_large = (block == first[:, None]) & (place < (1 << more)[:, None])
+    is_small = (block == second[:, None]) & ~is_large & (place < ahead + draw.pick(1, 2, (draw.count, 1)))
+    of_first = _between(draw, each, np.where(apart, each, small))
+    of_second = np.where(apart, _between(draw, small, small), of_first)
+    scale = np.where(np.arange(blocks) == second[:, None], of_second[:, None], of_first[:, None])
+    reached = np.repeat(draw.set_scales(scale), per_block, axis=1)
+    target = np.where(is_small, small[:, None], each[:, None]) - reached
+    exponents = draw.split(target, draw.a, draw.b, normal=False)
+    a, b = draw.powers(draw.a, exponents[0]), draw.powers(draw.b, exponents[1])
+    minus = draw.coins((draw.count, 1)) ^ (draw.chance(0.8, (draw.count, 1)) & is_small)
+    flip, fmt = draw.signed_factor(a, b)
+    flip[...] = np.where(minus == 1, negate(fmt, flip), flip)
+    return np.where(is_large | is_small, a, draw.a.dtype.type(0)), b, draw.zeros(draw.c, size)
+
+
+def _between(draw: Draw, large: Ints, small: Ints) -> npt.NDArray[np.int64]:
+    """Exponents of a scale with which elements reach both; where there is none, the large one."""
+    least, most = large - draw.high, small - draw.tiniest
+    return draw.pick(least, np.maximum(least, most), large.shape)

@@ -4,7 +4,8 @@ figures of the papers.
     study = studies.run("cdna3-rounding")
     print(study.findings)
 
-Each module holds one study: TITLE, QUESTION, SOURCE, SAMPLES (the default) and `run(samples, progress)`.
+Each module holds one study: SAMPLES (the default) and `run(samples, progress)`. Its title, question, source
+and findings are in golden/templates/studies.
 `study` says what comes out, `units` names the units and feeds them, `published` reads the printed numbers,
 `draw` is the style of the figures, `write` makes files. Operands come from NumPy generators with fixed seeds,
 so a study always gives the same numbers. Like the command line this stands at the end of the flow: nothing
@@ -19,7 +20,7 @@ from types import ModuleType
 
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.identify.blackbox.plugins import Chip
-from golden.studies.study import Progress, Study
+from golden.studies.study import Progress, Study, words_of
 
 _MODULES = {
     "fp8-accumulation": "fp8_accumulation",
@@ -77,17 +78,17 @@ def asks_chips(name: str) -> bool:
 
 def title(name: str) -> str:
     """The study's title."""
-    return str(_module(name).TITLE)
+    return words_of(_known(name)).title
 
 
 def question(name: str) -> str:
     """The question that it answers, one sentence."""
-    return str(_module(name).QUESTION)
+    return words_of(_known(name)).question
 
 
 def source(name: str) -> str:
     """The paper and section that it follows."""
-    return str(_module(name).SOURCE)
+    return words_of(_known(name)).source
 
 
 def default_samples(name: str) -> int:
@@ -95,12 +96,16 @@ def default_samples(name: str) -> int:
     return int(_module(name).SAMPLES)
 
 
-def _module(name: str) -> ModuleType:
+def _known(name: str) -> str:
     if name not in _MODULES:
         raise UnknownNameError(
             f"unknown study '{name}', expected one of {', '.join(_MODULES)}{nearest(name, _MODULES)}"
         )
-    return import_module(f"golden.studies.{_MODULES[name]}")
+    return name
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"golden.studies.{_MODULES[_known(name)]}")
 
 
 def _silent(done: int, total: int) -> None:

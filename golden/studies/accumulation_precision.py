@@ -13,16 +13,13 @@ from golden.identify.probe.probes import Probe
 from golden.kernels.sum_tree import C
 from golden.studies import draw
 from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table
+from golden.studies.study import Figure, Progress, Study, Table, findings
 from golden.studies.units import MMA, Subject, and_on, who_answered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "accumulation-precision"
-TITLE = "Accumulation precision and rounding"
-QUESTION = "How many bits of an addend survive next to a large one, and which way does each unit round?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-D, III-E and VI-A"
 SAMPLES = 1
 """Every experiment is a directed one; there is nothing random."""
 
@@ -49,18 +46,6 @@ UNITS = (
 _PLACES = {"e4m3fnuz": (0, 2, 4)}
 """Products that are X, the small addend and -X: all in the same fused sum (CDNA3's FP8 splits even and odd
 k)."""
-
-
-FINDINGS = """\
-- The probe -X + X + e finds the fraction bits that the paper prints in {equal} of {printed} cases.
-- Fewer than the 23 bits of f32 are kept by {few} only. Both Blackwells keep 25 with the same operands.
-- CDNA2 adds in f32 ({cdna2} bits), to nearest. Its products cancel before c comes, so that c keeps all its
-  bits.
-- CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of
-  NVIDIA's units; AMD rounds them to nearest, ties to even.
-- The questions are those that the comparison pages show as well (`golden/identify/probe`); here {who}
-  answered.
-"""
 
 
 @dataclass(frozen=True)
@@ -108,9 +93,6 @@ def run(
         progress(step + 1, len(units))
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(found),
         [_table(found)],
@@ -170,7 +152,8 @@ def _table(found: list[Found]) -> Table:
 def _findings(found: list[Found]) -> str:
     printed = [item for item in found if item.printed is not None]
     few = [item for item in found if item.product_bits is not None and item.product_bits < 23]
-    return FINDINGS.format(
+    return findings(
+        NAME,
         equal=sum(item.printed == item.product_bits for item in printed),
         printed=len(printed),
         few=" and ".join(f"{item.unit.label} ({item.product_bits})" for item in few),

@@ -12,13 +12,10 @@ from golden.circuit.synthesis import Synthesis, synthesized
 from golden.circuit.systemverilog import module
 from golden.program.steps import Align
 from golden.studies.published import published
-from golden.studies.study import Progress, Study, Table, percent
+from golden.studies.study import Progress, Study, Table, findings, percent
 from golden.studies.units import Subject
 
 NAME = "adder-width"
-TITLE = "What the width of the adder costs"
-QUESTION = "How many cells does an FP8 dot-product unit save that keeps 13 fraction bits instead of 25?"
-SOURCE = "own measurement: Yosys' generic synthesis of `mmagold export sv`"
 SAMPLES = 1
 """Nothing is random."""
 
@@ -27,16 +24,6 @@ BLACKWELL = Subject("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32
 UNITS = (HOPPER, BLACKWELL)
 AGAIN = 4
 """The K that is synthesized again wherever Yosys is installed: some seconds."""
-
-FINDINGS = """\
-- With K = {k} Hopper's unit (F = {narrow}) has {fewer} fewer cells than Blackwell's (F = {wide}): {few:,} and
-  {many:,}. With K = {least} it has {fewer_least} fewer.
-- The longest path hardly changes: {short} and {long} cells with K = {k}. Multipliers, the maximum and the
-  shifters are the same; the adders and the normaliser are narrower.
-- The two units differ in F, and in the fraction bits of d that are not zero (13 and 23). Operands, c and all
-  other keys of their steps are equal.
-- {again}
-"""
 
 
 def fraction_bits(unit: Subject) -> int:
@@ -83,9 +70,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     caption = f"Cells, and cells on the longest path, {published(NAME)['tool']}, combinational"
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(known, counts, again),
         [Table("cells", caption, head, rows)],
@@ -105,7 +89,8 @@ def _findings(
     narrow, wide = (known[unit.architecture, most] for unit in UNITS)
     small = [known[unit.architecture, least][0] for unit in UNITS]
     same = all(known[name, AGAIN] == values for name, values in again.items())
-    return FINDINGS.format(
+    return findings(
+        NAME,
         k=most,
         least=least,
         narrow=fraction_bits(HOPPER),

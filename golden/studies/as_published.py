@@ -14,24 +14,14 @@ from golden.catalog.unit_files import load_instruction
 from golden.identify.blackbox.plugins import Chip
 from golden.model.instruction import Instruction
 from golden.paths import spec_folder
-from golden.studies.study import Progress, Study, Table, percent
+from golden.studies.study import Progress, Study, Table, findings, percent
 from golden.studies.units import Subject, and_on, encode, who_answered
 from golden.unit import Unit
 
 NAME = "as-published"
-TITLE = "Units as a paper describes them"
-QUESTION = "Which units of MMA-Sim's first version are not ours, by which operands, and what decides?"
-SOURCE = "MMA-Sim (arXiv 2511.10909v1), Table III, sections IV-C and IV-F"
 SAMPLES = 20_000
 
 
-FINDINGS = """\
-- Three departures are deliberate, and each of the paper's units can be had as a file of `spec/published`. One
-  dot product separates each from ours: {apart}.
-- Of {samples:,} random dot products with zeros among them, {shares} differ.
-- {decided}
-- {who} answered.
-"""
 _NOT_ASKED = "No chip was asked here: `--gpu` asks the one in this machine."
 
 
@@ -174,9 +164,6 @@ def run(
     asked = tuple(and_on(chip, (case.ours for case in CASES)))
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(found, samples, asked),
         [_table(found)],
@@ -208,8 +195,8 @@ def _findings(found: list[Answers], samples: int, asked: tuple[Subject, ...]) ->
     )
     decided = "\n- ".join(_decided(one) for one in found if one.answered is not None) or _NOT_ASKED
     who = who_answered(asked)
-    return FINDINGS.format(
-        apart=apart, samples=samples, shares=shares, decided=decided, who=who[0].upper() + who[1:]
+    return findings(
+        NAME, apart=apart, samples=samples, shares=shares, decided=decided, who=who[0].upper() + who[1:]
     )
 
 

@@ -10,16 +10,13 @@ import numpy as np
 
 from golden.number.formats import Format
 from golden.studies import draw
-from golden.studies.study import Figure, Progress, Study, Table, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent
 from golden.studies.units import MMA, Floats, Subject, decode, dot, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "cdna2-range"
-TITLE = "Dynamic range of CDNA2"
-QUESTION = "What does CDNA2 lose by flushing subnormal numbers, and from which magnitude on does it matter?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-F, IV-B and VI-B"
 SAMPLES = 4000
 
 UNITS = (
@@ -41,19 +38,6 @@ LEAST = 2.0**-126
 """The smallest normal number of f32."""
 K = 16
 """Products of each dot product."""
-
-
-FINDINGS = """\
-- Of the {chips} architectures here only {alone} flushes subnormal numbers, and only in its f16 and bf16
-  instructions; its f32 instruction keeps them. The paper says the same.
-- The smallest f16 operand that counts is 2^{least_cdna2} on CDNA2 and 2^{least_cdna3} on CDNA3. Flushed
-  operands and a flushed c become +0, flushed products and sums keep their sign.
-- Gradients in f16 suffer early: more than 1 % of the result is lost from {cdna2_1} on with CDNA2 and from
-  {cdna3_1} on with CDNA3, more than half from {cdna2_half} and {cdna3_half} on. At 2^-15 CDNA2 errs by
-  {cdna2_15}; CDNA3 by {cdna3_15}, the rounding to f16.
-- Both of the paper's remedies work. Scaling the inputs by 2^{boost} moves the edge by {boost} binades. bf16
-  has an error of {bf16} at every scale here, {price} times that of f16: the price in precision.
-"""
 
 
 def probes(unit: Subject) -> dict[str, tuple[list[float], list[float], float]]:
@@ -145,9 +129,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     least = {unit: least_operand(unit) for unit in UNITS}
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(found, flushed, least),
         [_flush_table(flushed, least), _sign_table(), _gradient_table(found)],
@@ -228,7 +209,8 @@ def _findings(
 ) -> str:
     cdna2, cdna3, _, bf16 = found.values()
     at = SCALES.index(-15)
-    return FINDINGS.format(
+    return findings(
+        NAME,
         chips=len({unit.architecture for unit in flushed}),
         alone=", ".join(sorted({unit.chip for unit, result in flushed.items() if any(result.values())})),
         least_cdna2=least[_unit(("cdna2", "f16"))],

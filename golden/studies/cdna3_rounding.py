@@ -17,16 +17,13 @@ from golden.model.instruction import Instruction
 from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw
 from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent
 from golden.studies.units import MMA, Floats, Subject, decode, dot, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "cdna3-rounding"
-TITLE = "Asymmetric rounding of CDNA3"
-QUESTION = "How far does rounding down move the results of CDNA3's f16 instructions, and what avoids it?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), section VI-C and Figure 2"
 SAMPLES = 1_000_000
 
 DEVIATIONS = (1, 3, 10, 30, 100, 300, 1000, 3000)
@@ -36,25 +33,6 @@ _BLOCK = 1 << 17
 _BINS = np.linspace(-0.25, 0.25, 101)
 
 Compute = Callable[[Any, Any, Any], npt.NDArray[Any]]
-
-
-FINDINGS = """\
-- The paper's example gives {case} on CDNA3 (printed: {printed}): c = {c} is rounded down at 24 fraction bits
-  below 2^22. Every Tensor Core gives {other}, as the paper says of instructions that do not round down. CDNA1
-  and CDNA2 give c itself,
-  against that sentence: the one sums exactly, and in the other the products cancel before c comes.
-- With the paper's operands and {count:,} samples, CDNA3's deviation has the mean {down} (standard error
-  {down_error}), {down_sigma} standard errors below zero. The paper calls it "{printed_down}" and prints no
-  figure. It is half a unit of the last place that c keeps.
-- The hypothetical instruction that rounds to zero has the mean {zero}, {zero_sigma} standard errors away from
-  zero. The paper: "{printed_zero}".
-- The bias grows with the size of the products: {at_100} for a deviation of 100, {at_1000} for 1000.
-- The paper's advice holds: C = 0 in the instruction and an f32 addition after it leave a mean of {separate},
-  {separate_sigma} standard errors away from zero.
-- CDNA3's FP8 instructions do not have the case. With c more than 25 binades below the products it counts as
-  zero: 2^14 - 2^14 - 2^-12 gives {far}. At 25 binades it is still rounded down: 2^14 - 2^14 - 2^-11 gives
-  {near}, twice as much.
-"""
 
 
 @dataclass
@@ -173,9 +151,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     growth = {scale: measure(pair, few, scale) for scale in DEVIATIONS}
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(found, growth),
         [_case_table(), _bias_table(found), _growth_table(growth)],
@@ -263,7 +238,8 @@ def _findings(found: dict[str, Deviations], growth: dict[int, dict[str, Deviatio
     down, zero, separate = list(found.values())[:3]
     paper, fp8 = published(NAME), fp8_case()
     first = next(iter(found))
-    return FINDINGS.format(
+    return findings(
+        NAME,
         case=f"{case_result(cdna3()):g}",
         printed=f"{paper['case']['result']:g}",
         c=f"{paper['case']['c']:f}",

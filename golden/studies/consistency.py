@@ -11,30 +11,15 @@ import numpy.typing as npt
 
 from golden.number.formats import from_float, to_float
 from golden.studies import draw
-from golden.studies.study import Figure, Progress, Study, Table, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent
 from golden.studies.units import MMA, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "consistency"
-TITLE = "Consistency across architectures"
-QUESTION = (
-    "Which architectures give the same bits for the same matrix product, and how far are the others apart?"
-)
-SOURCE = "MMA-Sim (arXiv 2511.10909), sections I, II and VII"
 SAMPLES = 20_000
 
-FINDINGS = """\
-- With f16 operands and f32 results the architectures here fall into {f16_groups} groups: {f16}.
-- Between groups {least} to {most} of the results differ with operands of one size ({types} of N(0, 1), K =
-  {k}): nearly always in the last bits, for the median difference is {median} of the result. The paper's
-  sections I and II name the effect without figures.
-- FP8 parts the generations further: {fp8}. Hopper has two answers, one for `wgmma`
-  and one for `mma.sync`.
-- Units of one group run the same steps with the same parameters (their specifications say so; samples could
-  not). For two others `mmagold compare` searches the shortest operands that tell them apart.
-"""
 K = 32
 """Products of each dot product."""
 _NVIDIA = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
@@ -127,9 +112,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     )
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(words, shares),
         [_class_table(shares), *(_pair_table(types, shares[types]) for types in GROUPS)],
@@ -179,7 +161,8 @@ def _median_difference(words: npt.NDArray[np.uint32]) -> float:
 def _findings(words: dict[str, npt.NDArray[np.uint32]], shares: dict[str, npt.NDArray[np.float64]]) -> str:
     f16 = classes(GROUPS["f16"], shares["f16"])
     apart = shares["f16"][shares["f16"] > 0]
-    return FINDINGS.format(
+    return findings(
+        NAME,
         f16_groups=len(f16),
         f16="; ".join(_names(group) for group in f16),
         least=percent(float(apart.min())),

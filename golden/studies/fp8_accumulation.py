@@ -14,18 +14,13 @@ from golden.number.formats import from_float, to_float
 from golden.program.steps import Align
 from golden.studies import draw
 from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent
 from golden.studies.units import MMA, Bits, Floats, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "fp8-accumulation"
-TITLE = "FP8 accumulation on Hopper and Ada"
-QUESTION = (
-    "How much accuracy does a long FP8 sum lose where the unit keeps 13 fraction bits, and what wins it back?"
-)
-SOURCE = "MMA-Sim (arXiv 2511.10909), section VI-A"
 SAMPLES = 500
 
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
@@ -39,27 +34,6 @@ _BLOCK = 500
 """Samples that are computed at once, to bound the memory."""
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
-
-
-FINDINGS = """\
-- At K = {length} and operands of one sign, Hopper's `wgmma` loses {hopper} of the sum on average. All of it
-  is
-  bias: every addend is cut towards zero, so that the sum comes out too small. Blackwell, with
-  F = {blackwell_bits}, loses {blackwell} of it.
-- The error grows with K because the window follows the sum: whenever the sum doubles, one more bit of every
-  product is cut. From K = 128 to {length} the error grows {growth}-fold. With F = 13 a product is lost whole
-  when its exponent lies 15 or more below that of the sum.
-- Operands of both signs are kinder: {signed} on average at K = {length}, at most {signed_largest} of the mean
-  magnitude of the sums. The DeepSeek-V3 report has "nearly {printed}" at the same K for operands that it does
-  not describe; ours lie on either side of it.
-- An f32 addition every {interval} elements, as in that report, brings the error for operands of one sign down
-  to {promoted}. What stays is lost by `wgmma` within the {interval}; shorter intervals lose less (least here:
-  {best}).
-- The paper's advice, f16 instructions for FP8 data, gives Blackwell's accuracy on Hopper: see `Hopper wgmma
-  f16`. `mma.sync` with FP8 operands is built of f16 instructions there and needs no advice.
-- Ada and Hopper both keep {bits} fraction bits, which the paper prints in place of the {reported} bits of the
-  report. Ada rounds after 16 products and Hopper after 32, so that Ada errs more in short sums.
-"""
 
 
 @dataclass(frozen=True)
@@ -198,9 +172,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     progress(4, 4)
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(found, promoted),
         [_table(data, found[data]) for data in DATA] + [_growth_table(found), _interval_table(promoted)],
@@ -224,7 +195,8 @@ def _findings(found: dict[str, dict[str, Errors]], promoted: dict[str, list[floa
     paper = published(NAME)
     length, interval, bits = paper["length"], paper["promotion_interval"], paper["fraction_bits"]
     one, both = found["positive"], found["signed"]
-    return FINDINGS.format(
+    return findings(
+        NAME,
         length=length,
         interval=interval,
         bits=bits["hopper"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from golden.explain.markdown import link
 from golden.studies import draw
-from golden.studies.study import Figure, Progress, Study, Table, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent
 from golden.studies.units import Subject
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from golden.identify.probe.numeric_profile import Profile
 
 NAME = "numeric-profile"
-TITLE = "Numeric profiles of f16, bf16 and tf32"
-QUESTION = "How large are the errors of single operations on an A100, and of chains of matrix products?"
-SOURCE = 'W. Sun et al., "Dissecting Tensor Cores" (arXiv 2206.02874), section 8'
 SAMPLES = 100_000
 
 ARCHITECTURE = "ampere"
@@ -36,22 +33,6 @@ _OPERATIONS = {
 _DRAWN = {"low": "in type", "f32": "in f32"}
 
 
-FINDINGS = """\
-- All {zeros} zeros that the paper prints are 0 here or at most {largest_zero}. The sums that are not 0 differ
-  by {sums} at most.
-- One figure differs: the accumulation of bf16 drawn in its type, {odd_paper} printed, {odd} here.
-  The model gives {c_in_f32} if c keeps its f32 value: in that run c was not rounded, and the figure is the
-  truncation of the sum to 24 fraction bits.
-- The products differ by {least:+.1f} % to {most:+.1f} %, in all types alike. It is not the arithmetic, for
-  products are exact on
-  both: a sample whose numbers are a little large explains it (the mean of 1000 samples has a standard error
-      of 5 %).
-- In the chain bf16 errs {ratio} times as much as tf32 after 20 products. f16 equals tf32 until it overflows,
-  here at product {overflow} in at least one of {chains} chains; the paper's curve stops at 10.
-- The same experiments on a GPU: `mmagold profile --hardware`; see {page}.
-"""
-
-
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
     """Runs `mmagold profile` (golden/identify/probe/numeric_profile.py) on the model of the A100."""
     from golden.identify.probe import numeric_profile as numeric
@@ -63,9 +44,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     chain = {f"{case.ab} to {case.cd}": found.chain[case.name] for case in numeric.CASES}
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(found, compared),
         [_element_table(compared), _c_table(found), _chain_table(chain)],
@@ -188,7 +166,8 @@ def _findings(found: Profile, lines: list[Line]) -> str:
     known = {line: 100 * line.difference for line in lines if line.difference is not None and line is not odd}
     products = [difference for line, difference in known.items() if line.operation == "multiplication"]
     bf16, tf32, f16 = (found.chain[name]["low"] for name in ("bf16", "tf32", "f16"))
-    return FINDINGS.format(
+    return findings(
+        NAME,
         zeros=len(zeros),
         largest_zero=number(max(line.ours for line in zeros)),
         sums=percent(

@@ -12,13 +12,10 @@ from golden.catalog import timing
 from golden.catalog.timing import PRINTED, Key, as_printed, conflict
 from golden.explain.markdown import link
 from golden.studies.published import published
-from golden.studies.study import Progress, Study, Table
+from golden.studies.study import Progress, Study, Table, findings
 from golden.studies.units import Subject
 
 NAME = "observations"
-TITLE = "The observations on Tensor Cores, decided on Hopper"
-QUESTION = "Which observations of W. Sun et al. on an A100 hold on Hopper, and by which figures?"
-SOURCE = 'W. Sun et al., "Dissecting Tensor Cores" (arXiv 2206.02874), sections 5 to 7'
 SAMPLES = 1
 """Nothing is drawn: the figures are those of spec/timing."""
 
@@ -262,18 +259,6 @@ def _claims() -> Iterator[Claim]:
 
 CLAIMS = tuple(_claims())
 
-FINDINGS = """\
-- {observations} observations in {claims} sentences. Figures that a sentence calls the same may differ by 3 %;
-  from a number that it calls "around", by 6 %.
-{lines}
-- A sub-core of Hopper begins a large `mma.sync` every 6 cycles, the A100 one every 8. So one warp needs more
-  ILP, and 12 and 16 warps cost nothing. A large `mma.sp` begins every 8 cycles on both, so it is not twice
-  as fast.
-- Dense 3 and 8, the gaps between 4 and 8 warps, are of the loop. On sm_80 the `__syncwarp()` of the printed
-  one makes them, by the stall counts of ptxas; ours has none, and no gap. The printed one shows them on
-  Hopper, too, but by the end of a turn every 4 rounds; see {timing}.
-"""
-
 
 @lru_cache(maxsize=1)
 def boards() -> tuple[Board, ...]:
@@ -324,11 +309,9 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     )
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
-        FINDINGS.format(
+        findings(
+            NAME,
             timing=link("the page on timing", "timing.md"),
             observations=len({claim.number for claim in CLAIMS}),
             claims=len(CLAIMS),

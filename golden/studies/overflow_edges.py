@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from golden.identify.blackbox.plugins import Chip
 from golden.identify.probe.probes import Probe
 from golden.identify.probe.special_probes import EDGES, overflow_edges
-from golden.studies.study import Progress, Study, Table
+from golden.studies.study import Progress, Study, Table, findings
 from golden.studies.units import MMA, Subject, and_on, who_answered
 
 NAME = "overflow-edges"
-TITLE = "The six edges of overflow"
-QUESTION = "What becomes of the largest number and a part of its last place, in both signs?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), section III-F"
 SAMPLES = 1
 """Directed operands alone."""
 
@@ -26,13 +23,6 @@ UNITS = (
     Subject("cdna2", "v_mfma_f32_32x32x8bf16_1k", "bf16"),
     Subject("cdna3", "v_mfma_f32_32x32x8_bf16", "bf16"),
 )
-
-FINDINGS = """\
-- {units} units were asked all six edges: {all}.
-- With f32 results the Tensor Cores cut: all six edges stay the largest number. With f16 results they round to
-  nearest, so that a half and three quarters of a place overflow.
-- {who} answered.
-"""
 
 
 @dataclass(frozen=True)
@@ -63,11 +53,8 @@ def run(
     who = who_answered(asked)
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
-        FINDINGS.format(units=len(asked), all=every, who=who[0].upper() + who[1:]),
+        findings(NAME, units=len(asked), all=every, who=who[0].upper() + who[1:]),
         [_table(found)],
         data={
             f"{one.unit.on.name if one.unit.on else one.unit.architecture}:{one.unit.name}": [

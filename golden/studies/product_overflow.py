@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.studies import draw
-from golden.studies.study import Figure, Progress, Study, Table, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, percent
 from golden.studies.units import MMA, Subject, decode, dot, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "product-overflow"
-TITLE = "Products that overflow"
-QUESTION = "On which units does a product of 2^128 or more become infinity although the sum would be finite?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-F, IV-F and VI-B"
 SAMPLES = 5000
 
 NVIDIA = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
@@ -37,22 +34,6 @@ CASES = {
 }
 """Dot products (a, b, c); the exact values are 0, 2^127, 2^127 and 2^128, which no f32 holds."""
 SCALES = tuple(61 + step / 4 for step in range(17))
-
-
-FINDINGS = """\
-- Products overflow on {bad}. On {good}
-  they stay inside the sum and only results overflow. For CDNA3 and the Tensor Cores the paper says the same.
-  CDNA2's products are f32 multiplications, so they overflow too.
-- Infinities of both signs make NaN: 2^70 * 2^70 - 2^70 * 2^70 is 0 on a Tensor Core and NaN on CDNA2 and
-  CDNA3.
-- With 8 products of operands 2^63 N(0, 1), the share of finite results that is lost is {CDNA3} on CDNA3,
-  {CDNA2} on CDNA2, {CDNA1} on CDNA1 and {Hopper} on Hopper.
-- With 8 products, sums on CDNA1 and CDNA2 overflow before they are complete as well, because they pass
-  through f32 on their
-  way: 2^127 + 2^127 - 2^127 is infinity on CDNA2, where c meets the products last. With more products so do
-  the sums of units that chain operations, such as Ampere, Ada and CDNA3 with K = 16: every operation hands an
-  f32 on.
-"""
 
 
 def result(unit: Subject, case: str) -> float:
@@ -99,9 +80,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     )
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(curves),
         [_case_table(), _share_table(curves)],
@@ -141,7 +119,7 @@ def _findings(curves: dict[str, list[float]]) -> str:
         answer: sorted({unit.chip for unit in UNITS if overflows(unit) == answer}) for answer in (True, False)
     }
     lost = {chip: percent(curve[SCALES.index(63)]) for chip, curve in curves.items()}
-    return FINDINGS.format(bad=" and ".join(chips[True]), good=", ".join(chips[False]), **lost)
+    return findings(NAME, bad=" and ".join(chips[True]), good=", ".join(chips[False]), **lost)
 
 
 def _draw(curves: dict[str, list[float]]) -> Picture:

@@ -9,22 +9,13 @@ from golden.identify.blackbox.plugins import Chip
 from golden.identify.probe.facts import Facts
 from golden.identify.probe.probes import Shot
 from golden.identify.probe.properties import PROPERTIES, Property, measured
-from golden.studies.study import Progress, Study, Table
+from golden.studies.study import Progress, Study, Table, findings
 from golden.studies.units import Subject, and_on, who_answered
 
 NAME = "properties"
-TITLE = "Properties of every unit"
-QUESTION = "Which value has each property of the comparison on each unit, and is it what the spec says?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-C to III-F, Tables I and II"
 SAMPLES = 1
 """Every question is a directed one; there is nothing random."""
 
-FINDINGS = """\
-- {measured} properties of {units} instructions were measured by {shots} dot products whose results show them;
-  {who} answered. Other than what the spec states {wrong}.
-- The questions are those of the comparison pages (`golden/identify/probe`), which know formats and K
-  alone. The plainest instruction of each architecture ran for every operand type.
-"""
 _AS_MODEL = """\
 - {name} gave {same} of {of} properties the value that the model of it has{other}.
 """
@@ -71,9 +62,6 @@ def run(
     found = [one for one in cells if one.text is not None]
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(found),
         [_table(block, [one for one in found if one.block is block]) for block in BLOCKS],
@@ -86,7 +74,8 @@ def run(
 def _findings(found: list[Cell]) -> str:
     units_found = list(dict.fromkeys(one.unit for one in found))
     wrong = [f"{one}, not {one.stated}" for one in found if one.stated not in (None, one.text)]
-    text = FINDINGS.format(
+    text = findings(
+        NAME,
         measured=f"{len(found):,}",
         units=len(units_found),
         shots=f"{sum(len(one.shots) for one in found):,}",

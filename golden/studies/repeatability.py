@@ -13,25 +13,14 @@ from golden.catalog.lookup import instructions
 from golden.identify.blackbox.box import Box
 from golden.identify.blackbox.plugins import Chip
 from golden.identify.blackbox.repeatability import at_every_place, check_repeatability
-from golden.studies.study import Progress, Study, Table
+from golden.studies.study import Progress, Study, Table, findings
 from golden.studies.units import Subject, and_on, who_answered
 from golden.unit import FunctionUnit
 
 NAME = "repeatability"
-TITLE = "Determinism and position in the tile"
-QUESTION = "Does a unit give the same result again, and at another place of the tile?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), section III"
 SAMPLES = 8
 """Dot products that are put at every place of a tile."""
 
-FINDINGS = """\
-- Repeated in another order and in other batches, {again} of {asked} dot products had another result.
-- Put at every place of the tile, {moved} of {tiles} dot products had another answer at one place than at
-  another.
-- The first is what `mmagold dissect` asks before anything else. Of a model both say that
-  nothing in it remembers or mixes dot products; of a chip it is a finding. Here {who} answered.
-- One instruction of each list of algorithms ran for every architecture.
-"""
 _MOST_ASKED = 10_000
 """The query budget for one unit, in dot products."""
 _KIND = "random_bits"
@@ -82,11 +71,9 @@ def run(
         progress(step + 1, len(subjects))
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
-        FINDINGS.format(
+        findings(
+            NAME,
             who=who_answered(subjects),
             **{name: f"{sum(getattr(one, name) for one in found):,}" for name in _COUNTS},
         ),

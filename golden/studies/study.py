@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from golden.explain import markdown
@@ -12,10 +14,40 @@ from golden.studies.units import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
+import csv
+import io
+from contextlib import nullcontext
+from functools import partial
 
+from golden.files.output import Fill, write_folder
+from golden.studies.draw import only_style
 
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 Progress = Callable[[int, int], None]
 """Called as progress(done, total) while a study runs."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What golden/templates/studies/NAME.md says of a study; `findings` has places, {name}, for numbers."""
+
+    title: str
+    question: str
+    source: str
+    findings: str
+
+
+@cache
+def words_of(name: str) -> Words:
+    """The words of a study."""
+    text = (TEMPLATES / "studies" / f"{name}.md").read_text("utf-8")
+    title, question, source, findings = text.split("\n\n", 3)
+    return Words(title.removeprefix("# "), question, source.removeprefix("Source: "), findings)
+
+
+def findings(name: str, /, **numbers: Any) -> str:
+    """The findings of a study, with the numbers of a run."""
+    return words_of(name).findings.format(**numbers)
 
 
 @dataclass(frozen=True)
@@ -51,9 +83,6 @@ class Study:
     `random`: it samples; `units`: what was run; `recordings`: files of spec/timing that it reads."""
 
     name: str
-    title: str
-    question: str
-    source: str
     samples: int
     findings: str
     tables: list[Table] = field(default_factory=list)
@@ -62,6 +91,11 @@ class Study:
     units: tuple[Subject, ...] = ()
     random: bool = True
     recordings: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> Words:
+        """Title, question and source."""
+        return words_of(self.name)
 
     @property
     def effort(self) -> str:
@@ -83,9 +117,9 @@ class Study:
         """Plain values for JSON: all but the figures' drawings."""
         return {
             "study": self.name,
-            "title": self.title,
-            "question": self.question,
-            "source": self.source,
+            "title": self.words.title,
+            "question": self.words.question,
+            "source": self.words.source,
             "samples": self.samples,
             "command": self.command,
             "findings": plain(self.findings),
@@ -139,3 +173,57 @@ def percent(share: float) -> str:
 def plain(findings: str) -> str:
     """Markdown without the links of the site."""
     return re.sub(r"\[([^\]]*)\]\(site:[^)]*\)", r"\1", findings)
+
+
+# Files ------------------------------------------------------------------------------------------------------
+
+
+def write(study: Study, folder: Path) -> list[Path]:
+    """Writes everything into a folder, which is made; returns the files.
+    The same study always gives the same bytes.
+
+    Raises:
+        ToolMissing: the study has figures and matplotlib is not installed; nothing is written.
+    """
+    with only_style() if study.figures else nullcontext():
+        return _write(study, folder)
+
+
+def _write(study: Study, folder: Path) -> list[Path]:
+    pictures = {figure.name: figure.draw() for figure in study.figures}
+    files: dict[str, str | Fill] = {f"{study.name}.md": document(study)}
+    files |= {f"{study.name}_{table.name}.csv": csv_text(table) for table in study.tables}
+    for name, picture in pictures.items():
+        for form, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            save = partial(picture.savefig, format=form, dpi=160, facecolor="white", metadata=metadata)
+            files[f"{study.name}_{name}.{form}"] = save
+    return write_folder(folder, files)
+
+
+def csv_text(table: Table) -> str:
+    """A table as CSV: numbers in full, text without Markdown's marks."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(table.head)
+    writer.writerows(
+        [cell.replace("`", "") if isinstance(cell, str) else cell for cell in row] for row in table.rows
+    )
+    return out.getvalue()
+
+
+def document(study: Study) -> str:
+    """The study as Markdown, in the folder of its figures."""
+    figures = [
+        f"![{figure.caption}]({study.name}_{figure.name}.svg)\n\n{figure.caption}" for figure in study.figures
+    ]
+    parts = [
+        f"# {study.words.title}",
+        f"{study.words.question} Source: {study.words.source}.",
+        f"`{study.command}`, {study.effort}.",
+    ]
+    return (
+        "\n\n".join(
+            [*parts, plain(study.findings), *figures, *(plain(table.markdown()) for table in study.tables)]
+        )
+        + "\n"
+    )

@@ -14,37 +14,15 @@ from golden.identify.blackbox.plugins import Chip
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.kernels.sum_tree import C, Node, terms_of
 from golden.studies import draw
-from golden.studies.study import Figure, Progress, Study, Table, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, percent
 from golden.studies.units import MMA, Subject, and_on, encode, who_answered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "summation-order"
-TITLE = "Summation order"
-QUESTION = "In which order does a unit add its products and c, and does the order of k change the result?"
-SOURCE = "MMA-Sim (arXiv 2511.10909), section III-C and Figure 1"
 SAMPLES = 20_000
 
-FINDINGS = """\
-- The experiment rebuilds all four trees of the paper's Figure 1: {figure1}.
-- A fused sum appears as one node with many terms: for f16, 4 products and c on Volta, 8 on Turing and Ampere,
-  16 on Hopper. Where K is larger, sums of this size are chained, and each takes the result before it as its
-  c.
-- FP8 `mma.sync` on Hopper shows the f16 instructions it is built of: k mod 4 in 0, 1 first, then 2, 3, and c
-  last.
-- CDNA3 appears as one node too. Its c joins after the products, and its FP8 sums even and odd k apart, but
-  nothing is normalised in between, so that a large addend hides the small ones even after it is cancelled.
-  The experiment cannot tell these apart.
-- Within one fused sum the order of k does not matter: {fused} of the results change when k is shuffled. Where
-  sums are
-  chained or form a tree it may: {changing}.
-- CDNA1 sums groups exactly (square brackets): within a group no large addend can hide a small one, but the
-  rounding to f32 between groups can.
-- Masks show no order of RDNA3's dot2.
-- Every tree comes from the search that `mmagold dissect` starts with, which knows formats and K alone; here
-  it ran on {who}.
-"""
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 
 
@@ -146,9 +124,6 @@ def run(
     )
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(trees, changed),
         [_table(trees, changed)],
@@ -173,7 +148,8 @@ def _findings(trees: dict[Case, str], changed: dict[Case, float]) -> str:
     drawn = [f"{case.figure1} {case.unit.label}" for case, text in trees.items() if case.printed == text]
     fused = [case for case in trees if not set("([") & set(trees[case]) and trees[case] != _UNSHOWN]
     chained = sorted((case for case in trees if changed[case]), key=lambda case: -changed[case])[:3]
-    return FINDINGS.format(
+    return findings(
+        NAME,
         figure1=", ".join(drawn),
         fused=percent(max(changed[case] for case in fused)),
         changing=", ".join(f"{percent(changed[case])} on {case.unit.label}" for case in chained),

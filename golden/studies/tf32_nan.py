@@ -13,16 +13,10 @@ from golden.catalog import architectures
 from golden.catalog.lookup import instructions
 from golden.model.instruction import Instruction
 from golden.number.formats import from_float, get_format
-from golden.studies.study import Progress, Study, Table, percent
+from golden.studies.study import Progress, Study, Table, findings, percent
 from golden.studies.units import Subject
 
 NAME = "tf32-nan"
-TITLE = "The TF32 NaN that becomes infinity"
-QUESTION = (
-    "Which NaN words does a unit with TF32 operands take for infinity, on which chips, and what "
-    "keeps them NaN?"
-)
-SOURCE = "MMA-Sim (arXiv 2511.10909), sections IV-C and IV-F, TF32 truncation"
 SAMPLES = 200_000
 
 PAPER_WORD, PAPER_RESULT = 0x7F800001, 0x7F800000
@@ -40,21 +34,6 @@ WORDS = {
     0x3F801FFF: "a number just below 1 + 2^-10",
     0x00001FFF: "a subnormal number of dropped bits alone",
 }
-
-
-FINDINGS = """\
-- {word} becomes {result} in {infinite} of {tries} tries, in a or in b of {total} instructions on {chips}.
-  It is the paper's example, and all chips with TF32 operands do it. In c, which is an f32, the word stays NaN
-  everywhere.
-- {doomed:,} of the {every:,} NaN words of f32 turn ({share}): those whose payload lies in the {bits} dropped
-  bits alone. {random:,} random NaNs follow that rule with {odd} exceptions.
-- The NaNs that hardware makes have high payload bits and stay NaN. In danger are NaNs made by software:
-  payloads that carry a tag, signalling NaNs that mark memory never written.
-- A conversion that makes NaN quiet keeps every NaN. Rounding with integers is worse than none: it turns
-  0x7FFFFFFF, the NaN of NVIDIA's own units, into a word that multiplies as {lost}.
-- The committed vectors of the H200 hold no such word. That the dropped bits do not count is captured; that
-  they do not count for a NaN either rests on the paper.
-"""
 
 
 @dataclass(frozen=True)
@@ -162,9 +141,6 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         progress(step + 1, len(found))
     return Study(
         NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
         samples,
         _findings(counts, samples),
         [_word_table(), _where_table(), _count_table(counts, samples), _conversion_table(), _other_table()],
@@ -285,7 +261,8 @@ def _findings(counts: list[tuple[Subject, int, int, int]], samples: int) -> str:
     total = sum(len(answer.names) for answer in found)
     every = 2 * ((1 << 23) - 1)
     integer = list(conversions().values())[-1]
-    return FINDINGS.format(
+    return findings(
+        NAME,
         word=_hex(PAPER_WORD),
         result=_hex(PAPER_RESULT),
         infinite=sum(result == PAPER_RESULT for answer in found for result in (*answer.a, *answer.b)),

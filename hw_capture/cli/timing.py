@@ -337,7 +337,7 @@ def rerun(
     """Compares two recordings by the same code: which figures came again."""
     from golden.catalog.timing import load
     from golden.explain.terminal import HouseConsole, table
-    from hw_capture.timing.reruns import compare as compared
+    from hw_capture.timing.compare import compare as compared
 
     found = compared(load(first), load(second), tolerance / 100)
     if as_json:

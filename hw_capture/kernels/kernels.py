@@ -19,18 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from golden.files.templates import template_of
 from golden.model.instruction import Instruction
 from hw_capture.errors import NoKernelError
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from golden.registers.fragments import Fragments
 
+_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 GENERATORS = ("mma", "wmma", "wgmma")
 """The generators, by the names that `kernel` in spec/families calls them."""
 CPU_GENERATORS = ("amx", "avx512")
@@ -368,22 +368,9 @@ def _shape(ins: Instruction) -> str:
     return f"m{ins.m}n{ins.n}k{ins.k}"
 
 
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    folder = Path(__file__).resolve().parents[1] / "templates"
-    return Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-
-
 def render(template: str, **values: Any) -> str:
     """A file of hw_capture/templates, filled in."""
-    return _environment().get_template(template).render(**values)
+    return template_of(_TEMPLATES / template, trimmed=False).render(**values)
 
 
 def _render(template: str, **values: Any) -> str:

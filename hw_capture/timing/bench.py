@@ -18,7 +18,7 @@ from golden.number.formats import from_float, get_format
 from hw_capture.errors import HwError, SassError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import kernels, toolchain
-from hw_capture.timing import loops, stalls
+from hw_capture.timing import loops
 from hw_capture.timing.building import Progress, in_parallel
 from hw_capture.timing.clocks import Launches, Watch
 from hw_capture.timing.programs import DATA_WORDS, ROUNDS, Program, Subject
@@ -96,7 +96,7 @@ def _stalls(subject: Subject, cubin: bytes, disassembly: str) -> dict[str, float
     codes = loops.kernels(disassembly)
     timed = [p for p in subject.programs() if not p.once and subject.lanes == 32]
     named = {p.name if subject.printed else p.chain: p for p in timed if p.ilp == 1 or subject.printed}
-    return {name: stalls.per_round(cubin, p.name, codes[p.name], p.unroll) for name, p in named.items()}
+    return {name: loops.stalls_per_round(cubin, p.name, codes[p.name], p.unroll) for name, p in named.items()}
 
 
 def check(subject: Subject, disassembly: str) -> dict[str, int]:

@@ -18,12 +18,12 @@ If not, the compiler merges them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from golden.files.templates import template_of
 from golden.model.instruction import Instruction
 from golden.number.formats import from_float
 from hw_capture.kernels import kernels
@@ -171,19 +171,9 @@ class Subject:
         return _render(name, self.label, ilp, parts, unroll=unroll).replace("ILP", str(ilp))
 
 
-@cache
 def template(name: str, kind: str = "cu") -> Template:
     """A text of the folder templates."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    folder = Path(__file__).resolve().parent / "templates"
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    return environment.get_template(f"{name}.{kind}")
+    return template_of(Path(__file__).resolve().parent / "templates" / f"{name}.{kind}", trimmed=False)
 
 
 def _render(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from golden import studies
 from golden.number.formats import get_format
 from golden.studies import cdna3_rounding, fp8_accumulation, product_overflow, tf32_nan
 from golden.studies.published import published
@@ -57,24 +58,24 @@ def _textbook() -> Iterator[dict[str, Any]]:
 def _lost() -> dict[str, Any]:
     """Each small product alone lies below the 13 fraction bits that Hopper and Ada keep for FP8."""
     small = ["2^-7"] * 31
-    why = f"{fp8_accumulation.QUESTION} {fp8_accumulation.SOURCE}."
+    why = f"{studies.question(fp8_accumulation.NAME)} {studies.source(fp8_accumulation.NAME)}."
     return _preset("1 + 31 * 2^-14", why, [1, *small], [1, *small], 0)
 
 
 def _overflows() -> Iterator[dict[str, Any]]:
     for name, (a, b, c) in product_overflow.CASES.items():
-        why = f"{product_overflow.QUESTION} {product_overflow.SOURCE}."
+        why = f"{studies.question(product_overflow.NAME)} {studies.source(product_overflow.NAME)}."
         yield _preset(name, why, map(float.hex, a), map(float.hex, b), c.hex())
 
 
 def _downward() -> dict[str, Any]:
     case = published(cdna3_rounding.NAME)["case"]
-    why = f"{cdna3_rounding.QUESTION} {cdna3_rounding.SOURCE}."
+    why = f"{studies.question(cdna3_rounding.NAME)} {studies.source(cdna3_rounding.NAME)}."
     name = "2048 * 2048 - 2048 * 2048 - 0.000001"
     return _preset(name, why, case["a"], case["b"], repr(case["c"]), rounded=True)
 
 
 def _nans() -> Iterator[dict[str, Any]]:
     for word, what in tf32_nan.WORDS.items():
-        why = f"{what[0].upper()}{what[1:]}, times 1. {tf32_nan.SOURCE}."
+        why = f"{what[0].upper()}{what[1:]}, times 1. {studies.source(tf32_nan.NAME)}."
         yield _preset(f"TF32 word {word:#010x}", why, [hex(word)], [1], 0, formats={"a": "tf32"})

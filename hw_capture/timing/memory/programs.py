@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from golden.files.templates import template_of
 from hw_capture.kernels import kernels
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 UNROLL = 16
 FLOW = 8
@@ -25,16 +28,17 @@ COPIES = (16, 128, 512, 2048, 8192, 32768)
 class Chain:
     """One kernel of dependent accesses.
 
-    sass: SASS names (beginnings) and how many of each stand in one round. letter: constraint of the register
-    that the chain runs through. cluster: its attribute.
+    sass: SASS names (beginnings) and how many of each stand in one round. setup, finish: how it begins and
+    ends (templates/setups.cu). letter: constraint of the register that the chain runs through. cluster: its
+    attribute.
     """
 
     instruction: str
     name: str
     step: str
     sass: dict[str, int]
-    setup: str = "    u64 at = first;"
-    finish: str = ""
+    setup: str = "addresses"
+    finish: str = "nothing"
     wait: str = ""
     letter: str = "l"
     cluster: str = ""
@@ -44,6 +48,11 @@ class Chain:
     def title(self) -> str:
         """Its instruction."""
         return self.instruction
+
+    @property
+    def type(self) -> str:
+        """C's type of that register."""
+        return {"r": "u32", "l": "u64"}[self.letter]
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Flow:
     step: str
     sass: str
     setup: str
-    finish: str = ""
+    finish: str = "nothing"
     cluster: str = ""
     advances: bool = False
     unroll: int = FLOW
@@ -69,17 +78,8 @@ class Flow:
 
 def source() -> str:
     """One compilation unit with every kernel."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    folder = Path(__file__).resolve().parent / "templates"
-    environment = Environment(
-        loader=FileSystemLoader([folder, folder.parent.parent / "templates"]),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    prelude = environment.get_template("prelude.cu").render()
-    text = environment.get_template("kernels.cu").render(chains=CHAINS, flows=FLOWS)
+    prelude = template_of(_TEMPLATES.parent.parent / "templates" / "prelude.cu", trimmed=False).render()
+    text = template_of(_TEMPLATES / "kernels.cu", trimmed=False).render(chains=CHAINS, flows=FLOWS)
     return f"{kernels.prelude()}{prelude}{text}"
 
 
@@ -87,76 +87,24 @@ def _asm(text: str, outputs: str = "", inputs: str = "") -> str:
     return f'asm volatile("{text}" : {outputs} : {inputs} : "memory");'
 
 
-_TOUCHED = """    touch(stride, size, apart, out); // `stride` is the buffer
-    if (threadIdx.x)
-        return;
-    u64 at = first;"""
-
-
 def _load(operator: str, mnemonic: str) -> Chain:
     name = f"ld.{operator}.u64"
     step = _asm(f"{name} %0, [%1];", '"=l"(at)', '"l"(at)')
-    return Chain(name, name.replace(".", "_"), step, {mnemonic: 1}, _TOUCHED)
+    return Chain(name, name.replace(".", "_"), step, {mnemonic: 1}, "touched")
 
 
 def _indexed(operator: str) -> Chain:
     name = f"ld.global.{operator}.u32"
     load = _asm(f"{name} %0, [%1];", '"=r"(index)', '"l"(first + 4ull * index)')
     step = f"u32 index = (u32)at; {load} at = index;"
-    return Chain(name, name.replace(".", "_"), step, {"LDG": 1}, "    u64 at = 0;")
-
-
-_ON_ONE = f"""    // out[2]: the multiprocessor that is to measure; out[3]: whether a block of it has begun
-    __shared__ u32 chosen;
-    if (!threadIdx.x) {{
-        u32 here;
-        asm volatile("mov.u32 %0, %%smid;" : "=r"(here));
-        chosen = here == out[2] && !atomicExch((unsigned long long *)(out + 3), 1ull);
-    }}
-    __syncthreads();
-    if (!chosen)
-        return;
-{_TOUCHED}"""
+    return Chain(name, name.replace(".", "_"), step, {"LDG": 1}, "indices")
 
 
 def _on_one(operator: str) -> Chain:
     """A chase on one multiprocessor, of a grid whose other blocks end at once."""
     name = f"ld.global.{operator}.u64"
     step = _asm(f"{name} %0, [%1];", '"=l"(at)', '"l"(at)')
-    return Chain(name, f"{name.replace('.', '_')}_on_one", step, {"LDG": 1}, _ON_ONE)
-
-
-_SHARED = """    __shared__ __align__(128) u32 table[WORDS];
-    for (u32 k = threadIdx.x; k < WORDS; k += blockDim.x)
-        table[k] = {word};
-    __syncthreads();
-    u32 at = {start};"""
-_LOCAL = """    u32 table[LOCAL_WORDS];
-    const u32 count = (u32)size / 4, base = (u32)__cvta_generic_to_local(table);
-    for (u32 k = 0; k < count; k++)
-        table[k] = base + 4 * ((421 * k + 11) % count);
-    u32 at = base;"""
-_CLUSTER = """    __shared__ __align__(128) u32 table[WORDS];
-    u32 own, rank, at;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(own) : "r"(shared_address(table)), "r"(rank));
-    for (u32 k = threadIdx.x; k < WORDS; k += blockDim.x)
-        table[k] = own + 4 * ((421 * k + 11) % WORDS);
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(at) : "r"(shared_address(table)), "r"((u32)size));
-    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
-    if (rank) // the first block alone measures
-        warm = rounds = 0;"""
-_LEAVE = """    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
-    if (rank)
-        return;"""
-_HERE = """    __shared__ __align__(128) u32 table[1024];
-    table[threadIdx.x] = threadIdx.x;
-    __syncthreads();
-    const u32 place = shared_address(table) + (u32)stride * threadIdx.x;
-    {type} at = threadIdx.x;"""
-_THERE = """    const u64 place = first + stride * threadIdx.x;
-    {type} at = threadIdx.x;"""
+    return Chain(name, f"{name.replace('.', '_')}_on_one", step, {"LDG": 1}, "on_one")
 
 
 def _atomic(space: str, kind: str, sass: str) -> Chain:
@@ -169,7 +117,7 @@ def _atomic(space: str, kind: str, sass: str) -> Chain:
     step = _asm(
         f"{name} %0, [%1], %2{more};", f'"=&{letter}"(at)', f'"{where}"(place), "{letter}"(at){constant}'
     )
-    setup = (_HERE if space == "shared" else _THERE).format(type=kind_c)
+    setup = "here" if space == "shared" else "there"
     c_name = name.replace(".", "_")
     return Chain(name, c_name, step, {sass: 1}, setup, letter=letter)
 
@@ -178,7 +126,7 @@ def _store_load(name: str, store: str, load: str, sass: dict[str, int], space: s
     """A store, and the load that gives back what was stored."""
     where = "r" if space == "shared" else "l"
     step = _asm(f"{store} [%1], %0; {load} %0, [%1];", '"+r"(at)', f'"{where}"(place)')
-    setup = (_HERE if space == "shared" else _THERE).format(type="u32")
+    setup = "here" if space == "shared" else "there"
     return Chain(
         name, name.replace(" ", "_").replace(".", "_").replace("+", "and"), step, sass, setup, letter="r"
     )
@@ -192,17 +140,10 @@ def _copy(size: int) -> Chain:
         f"cp.async.{cached}.shared.global [%1], [%2], {size}; cp.async.commit_group; cp.async.wait_group 0; "
         "ld.shared.u32 %0, [%1];"
     )
-    setup = _HERE.format(type="u32") + "\n    u64 from = first + stride * threadIdx.x;"
     step = _asm(text, '"=r"(at)', '"r"(place), "l"(from)') + " from += at;"
-    return Chain(name, f"cp_async_{size}", step, {"LDGSTS": 1, "LDS": 4}, setup, letter="r")
+    return Chain(name, f"cp_async_{size}", step, {"LDGSTS": 1, "LDS": 4}, "copied", letter="r")
 
 
-_BARRIER = """    __shared__ __align__(128) u32 table[WORDS - 16];
-    __shared__ __align__(8) u64 barrier;
-    const u32 place = shared_address(table), bar = shared_address(&barrier);
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(bar) : "memory");
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
-    u32 at = 0;"""
 _WAIT = (
     'asm volatile("{{ .reg .pred ready; AGAIN%=: mbarrier.try_wait.parity.shared.b64 ready, [%0], %1; '
     '@!ready bra AGAIN%=; }}" : : "r"(bar), "r"(at) : "memory"); at ^= 1;'
@@ -220,13 +161,13 @@ def _bulk() -> Chain:
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%2], [%3], %1, [%0];"
     )
     step = _barrier_step(text, '"r"(bar), "r"((u32)size), "r"(place), "l"(first)')
-    return Chain("cp.async.bulk", "cp_async_bulk", step, {"UBLKCP": 1}, _BARRIER, letter="r", unroll=1)
+    return Chain("cp.async.bulk", "cp_async_bulk", step, {"UBLKCP": 1}, "barrier", letter="r", unroll=1)
 
 
 def _arrive() -> Chain:
     step = _barrier_step("mbarrier.arrive.shared.b64 _, [%0];", '"r"(bar)')
     return Chain(
-        "mbarrier.arrive + try_wait", "mbarrier_arrive", step, {"SYNCS": 2}, _BARRIER, letter="r", unroll=1
+        "mbarrier.arrive + try_wait", "mbarrier_arrive", step, {"SYNCS": 2}, "barrier", letter="r", unroll=1
     )
 
 
@@ -237,8 +178,8 @@ def _chains() -> tuple[Chain, ...]:
         "ld_const_u32",
         _asm("ld.const.u32 %0, [%1];", '"=r"(word)', '"l"((u64)word)'),
         {"LDC": 1},
-        "    u64 at = first; u32 word = (u32)first;",
-        "    at = word;",
+        "constants",
+        "taken",
         wait='asm volatile("" : "+r"(word) : : "memory");',
     )
     shared = Chain(
@@ -246,9 +187,7 @@ def _chains() -> tuple[Chain, ...]:
         "ld_shared_u32",
         _asm("ld.shared.u32 %0, [%1];", '"=r"(at)', '"r"(at)'),
         {"LDS": 1},
-        _SHARED.format(
-            word="shared_address(table) + 4 * ((421 * k + 11) % WORDS)", start="shared_address(table)"
-        ),
+        "shared",
         letter="r",
     )
     local = Chain(
@@ -256,7 +195,7 @@ def _chains() -> tuple[Chain, ...]:
         "ld_local_u32",
         _asm("ld.local.u32 %0, [%1];", '"=r"(at)', '"r"(at)'),
         {"LDL": 1},
-        _LOCAL,
+        "local",
         letter="r",
     )
     clusters = [
@@ -265,8 +204,8 @@ def _chains() -> tuple[Chain, ...]:
             f"ld_cluster_{n}",
             _asm("ld.shared::cluster.u32 %0, [%1];", '"=r"(at)', '"r"(at)'),
             {"LD": 1},
-            _CLUSTER,
-            _LEAVE,
+            "cluster",
+            "leave",
             letter="r",
             cluster=f"__cluster_dims__({n}, 1, 1) ",
         )
@@ -311,33 +250,6 @@ def _chains() -> tuple[Chain, ...]:
     )
 
 
-_GLOBAL = """    const u64 end = first + size;
-    u64 at = first + 16 * (blockIdx.x * (u64)blockDim.x + threadIdx.x);"""
-_BLOCK = """    first += size * blockIdx.x;
-    const u64 end = first + size;
-    u64 at = first + 16 * threadIdx.x;"""
-_TILE = """    extern __shared__ __align__(128) uint4 tile[];
-    for (u32 k = threadIdx.x; k < size / 16; k += blockDim.x)
-        tile[k] = make_uint4(k, 1, 2, 3);"""
-_IN_TILE = (
-    _TILE
-    + """
-    u64 at = shared_address(tile) + 16 * threadIdx.x;"""
-)
-_IN_CLUSTER = (
-    _TILE
-    + """
-    u32 rank, ranks, there;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(there) : "r"(shared_address(tile)), "r"((rank + 1) % ranks));
-    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
-    u64 at = there + 16 * threadIdx.x;"""
-)
-_STAY = '    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");'
-
-
 def _vector(text: str, place: str) -> str:
     outputs = ", ".join(f'"=r"(word[i].{axis})' for axis in "xyzw")
     return _asm(f"{text} {{%0, %1, %2, %3}}, [%4];", outputs, place)
@@ -356,7 +268,7 @@ def _flows() -> tuple[Flow, ...]:
             "flow_shared",
             _vector("ld.shared.v4.u32", narrow),
             "LDS.128",
-            _IN_TILE,
+            "in_tile",
         ),
         Flow(
             "ld.global.ca.v4.u32",
@@ -364,7 +276,7 @@ def _flows() -> tuple[Flow, ...]:
             "flow_l1",
             _vector("ld.global.ca.v4.u32", near),
             "LDG.E.128",
-            _BLOCK,
+            "of_block",
             advances=True,
         ),
         Flow(
@@ -373,10 +285,10 @@ def _flows() -> tuple[Flow, ...]:
             "flow_l2",
             _vector("ld.global.cg.v4.u32", wide),
             "LDG.E.128",
-            _GLOBAL,
+            "from_global",
             advances=True,
         ),
-        Flow("st.global.v4.u32", "L2", "flow_write", write, "STG.E.128", _GLOBAL, advances=True),
+        Flow("st.global.v4.u32", "L2", "flow_write", write, "STG.E.128", "from_global", advances=True),
         *(
             Flow(
                 "ld.shared::cluster.v4.u32",
@@ -384,8 +296,8 @@ def _flows() -> tuple[Flow, ...]:
                 f"flow_cluster_{n}",
                 _vector("ld.shared::cluster.v4.u32", narrow),
                 "LD",
-                _IN_CLUSTER,
-                _STAY,
+                "in_cluster",
+                "stay",
                 f"__cluster_dims__({n}, 1, 1) ",
             )
             for n in CLUSTERS[:2]

@@ -10,18 +10,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from golden.number.formats import from_float, get_format, to_float
 from hw_capture.errors import CompileError, DeviceError, HwError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import toolchain
 from hw_capture.timing.building import Progress, in_parallel
 from hw_capture.timing.clocks import Launches, Watch
 from hw_capture.timing.records import Conditions
-from hw_capture.timing.scalar import programs, values
-from hw_capture.timing.scalar.chains import THREADS
+from hw_capture.timing.scalar import programs
+from hw_capture.timing.scalar.chains import INVERSES, THREADS
 from hw_capture.timing.scalar.instructions import Operation, get, operations
 from hw_capture.timing.scalar.programs import Built
 
@@ -61,7 +63,7 @@ class Timed:
     sequences without a loop, clock reads included.
 
     ends: of a chain of floats, what it has come to when it ends, if that is no normal number of its format
-    (one of values.KINDS). any_bits: cycles of a round of floats (warps and ILP 1) whose operands are any
+    (one of KINDS). any_bits: cycles of a round of floats (warps and ILP 1) whose operands are any
     bits, so that most chains are soon NaN, infinite or zero.
     """
 
@@ -188,7 +190,7 @@ class _Buffers(Launches):
 
     def times(self, kernel: Kernel, kind: str, warps: int, turns: int, runs: int) -> list[int]:
         """Cycles of each of `runs` launches on the operands of a format."""
-        held = self.held(kind, lambda: values.operands(kind))
+        held = self.held(kind, lambda: operands(kind))
         return self.cycles(kernel, held, warps, runs, turns, PASSES)
 
 
@@ -201,10 +203,10 @@ def _time(buffers: _Buffers, item: Built, repeats: int) -> Timed:
         for warps in (n for n in WARPS if n * 32 <= most):
             rounds = _rounds(buffers, kind, item, pair, warps, repeats)
             timed.points.append(Point(ilp, warps, statistics.median(rounds), min(rounds), max(rounds)))
-            if (ilp, warps) == (1, 1) and kind != values.BITS and item.state:
+            if (ilp, warps) == (1, 1) and kind != BITS and item.state:
                 last = buffers.last(item.stored, item.state)
-                timed.ends = values.worst(last, kind, programs.width(item.operation))
-                timed.any_bits = statistics.median(_rounds(buffers, values.BITS, item, pair, warps, repeats))
+                timed.ends = worst(last, kind, programs.width(item.operation))
+                timed.any_bits = statistics.median(_rounds(buffers, BITS, item, pair, warps, repeats))
     if plan.other:
         kernels = [module.get(f"{plan.other}1_{n}") for n in plan.rounds]
         timed.other = statistics.median(_rounds(buffers, kind, item, kernels, 1, repeats))
@@ -223,3 +225,49 @@ def _rounds(
     if min(found) <= 0:
         raise DeviceError(f"{item.operation.name}: more rounds took no more time ({found})")
     return found
+
+
+# Operands ---------------------------------------------------------------------------------------------------
+
+
+BITS = "bits"
+"""Operands that are any bits."""
+KINDS = ("NaN", "infinite", "zero", "subnormal")
+"""What a number can be that is not normal."""
+
+
+def operands(kind: str, seed: int = 1) -> npt.NDArray[np.uint64]:
+    """Random operands, INVERSES bytes of them, and the same number again.
+
+    Floats lie between 1 and 2, where no quotient, root or reciprocal calls a subroutine; the second half
+    holds the reciprocals of the first.
+    """
+    rng = np.random.default_rng(seed)
+    words = INVERSES // 8
+    if kind == BITS:
+        return rng.integers(0, 1 << 64, 2 * words, np.uint64)
+    form = get_format(kind)
+    numbers = rng.uniform(1, 2, words * 64 // form.storage)
+    return np.concatenate([from_float(form, numbers), from_float(form, 1 / numbers)]).view(np.uint64)
+
+
+def worst(words: npt.NDArray[np.uint64], kind: str, width: int) -> str:
+    """What most of the numbers are that are not normal; "" where all are.
+
+    Args:
+        words: one register a word, in its low `width` bits, which hold one or more numbers of format `kind`.
+    """
+    form = get_format(kind)
+    if width < form.storage:
+        return ""
+    codes = words.astype("<u8").view(f"<u{form.storage // 8}").reshape(len(words), -1)
+    found = to_float(form, codes[:, : width // form.storage].reshape(-1)).astype(np.float64)
+    tiny = 2.0**form.min_exponent
+    masks: tuple[npt.NDArray[Any], ...] = (
+        np.isnan(found),
+        np.isinf(found),
+        found == 0,
+        (found != 0) & (np.abs(found) < tiny),
+    )
+    counts = [int(mask.sum()) for mask in masks]
+    return KINDS[counts.index(max(counts))] if any(counts) else ""

@@ -23,15 +23,12 @@ and a predicate chooses between two registers.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from golden.files.templates import template_of
 from hw_capture.timing.scalar.instructions import PREDICATE, Operation
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
+_LOOP = Path(__file__).resolve().parent / "templates" / "loop.ptx"
 LINKS = ("direct", "crossed", "prmt", "mad", "lop3", "add", "both", "halves")
 BETWEEN = ("prmt", "mad")
 """Links with an instruction between; the two run on different pipelines."""
@@ -296,17 +293,6 @@ def _between(kernel: Kernel, link: str, width: int, state: str, i: int, turn: in
 def source(kernels: list[Kernel], target: str) -> str:
     """One compilation unit in PTX for a target such as "sm_90a"."""
     number = "".join(c for c in target if c.isdigit())
-    return _template().render(kernels=kernels, target=target, version=_VERSIONS.get(number, "9.0"))
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).resolve().parent / "templates"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,
+    return template_of(_LOOP, trimmed=False).render(
+        kernels=kernels, target=target, version=_VERSIONS.get(number, "9.0")
     )
-    return environment.get_template("loop.ptx")

@@ -21,8 +21,7 @@ from golden import studies
 from golden.cli import app
 from golden.errors import OperandError, UnknownNameError
 from golden.publish import study_page
-from golden.studies.study import Study, Table, number, percent
-from golden.studies.write import csv_text, write
+from golden.studies.study import Study, Table, csv_text, number, percent, write
 
 FEW = {"fp8-accumulation": 20, "cdna2-range": 50, "cdna3-rounding": 2000, "numeric-profile": 200}
 
@@ -41,7 +40,7 @@ def study(request: pytest.FixtureRequest) -> Study:
 def test_every_module_is_a_study_under_its_own_name() -> None:
     for name in studies.names():
         module = importlib.import_module(f"golden.studies.{name.replace('-', '_')}")
-        assert name == module.NAME and module.QUESTION.endswith("?") and module.SAMPLES >= 1
+        assert name == module.NAME and studies.question(name).endswith("?") and module.SAMPLES >= 1
 
 
 def test_a_study_is_whole_plain_and_says_what_makes_it_again(study: Study) -> None:
@@ -64,7 +63,7 @@ def test_its_files_are_complete(study: Study, tmp_path: Path) -> None:
     names = [path.name for path in first]
     assert names[0] == f"{study.name}.md" and len(set(names)) == len(names)
     assert len(names) == 1 + len(study.tables) + 2 * len(study.figures)
-    assert first[0].read_text().startswith(f"# {study.title}\n") and "site:" not in first[0].read_text()
+    assert first[0].read_text().startswith(f"# {study.words.title}\n") and "site:" not in first[0].read_text()
 
 
 def test_the_same_study_gives_the_same_numbers_and_files(tmp_path: Path) -> None:

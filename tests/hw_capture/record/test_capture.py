@@ -194,7 +194,8 @@ def test_a_full_disk_is_one_error_and_leaves_valid_files(
 def test_vectors_of_another_gpu_are_not_mixed_in(tmp_path: Path) -> None:
     record(tmp_path, names=NAMES[:1])
     with pytest.raises(
-        FileFormatError, match=r"recorded with driver 580\.159, this is 600\.1: choose another folder"
+        FileFormatError,
+        match=r"recorded on .*driver 580\.159\), this is .*driver 600\.1\)",
     ):
         record(tmp_path, FakeGpu(facts=H200 | {"driver": "600.1"}))
 

@@ -14,7 +14,7 @@ from hw_capture.errors import DeviceError, SassError
 from hw_capture.kernels import toolchain
 from hw_capture.timing import clocks, loops
 from hw_capture.timing.records import Conditions
-from hw_capture.timing.scalar import bench, chains, checking, instructions, programs, report, values
+from hw_capture.timing.scalar import bench, chains, checking, instructions, programs, report
 from hw_capture.timing.scalar.bench import Point, Result, Timed
 
 needs_nvcc = pytest.mark.skipif(
@@ -251,7 +251,7 @@ def test_a_clock_that_was_not_written_is_no_time() -> None:
 
 @pytest.mark.parametrize("kind", ["f16", "f32", "f64"])
 def test_floats_stay_between_one_and_two(kind: str) -> None:
-    words = values.operands(kind).view({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind])
+    words = bench.operands(kind).view({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind])
     first, second = np.split(words, 2)
     assert first.min() >= 1 and first.max() <= 2 and len(np.unique(first)) > 900
     assert second.min() >= 0.5 and second.max() <= 1
@@ -276,12 +276,12 @@ def test_what_a_chain_has_come_to(kind: str, numbers: list[float], said: str) ->
     dtype = {"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind]
     words = np.full((len(numbers), 8 // dtype().itemsize), np.nan, dtype)
     words[:, 0] = numbers
-    assert values.worst(words.view(np.uint64)[:, 0], kind, 8 * dtype().itemsize) == said
+    assert bench.worst(words.view(np.uint64)[:, 0], kind, 8 * dtype().itemsize) == said
 
 
 def test_both_halves_of_a_packed_register_are_looked_at() -> None:
     pair = np.array([[1.0, np.inf, 0, 0]], np.float16).view(np.uint64)[:, 0]
-    assert values.worst(pair, "f16", 16) == "" and values.worst(pair, "f16", 32) == "infinite"
+    assert bench.worst(pair, "f16", 16) == "" and bench.worst(pair, "f16", 32) == "infinite"
 
 
 def _followed(name: str) -> float:
@@ -289,7 +289,7 @@ def _followed(name: str) -> float:
     kernel loads."""
     operation = instructions.get(name)
     kernel = chains.chain(operation, "direct", 2, 1, "i1")
-    words = values.operands("f32").view(np.float32)
+    words = bench.operands("f32").view(np.float32)
     held = {register: words[offset // 4] for register, offset in kernel.loads.items()}
     rounds = {"mul": lambda a, b: a * b, "div": lambda a, b: a / b, "sub": lambda a, b: a - b}
     rounds |= {"fma": lambda a, b, c: a * b + c, "sqrt": np.sqrt, "rcp": lambda a: np.float32(1) / a}
@@ -309,7 +309,7 @@ def test_chains_of_floats_stay_normal(name: str) -> None:
 
 def test_a_chain_of_quotients_of_two_dividends_would_leave_the_range() -> None:
     """What was measured once: 427 cycles of the subroutine instead of 58."""
-    words = values.operands("f32").view(np.float32)
+    words = bench.operands("f32").view(np.float32)
     x = words[0]
     with np.errstate(all="ignore"):
         for turn in range(2048):

@@ -29,7 +29,6 @@ from hw_capture.timing import (
     loops,
     programs,
     report,
-    stalls,
     subjects,
 )
 from hw_capture.timing.bench import Result, Timing
@@ -477,7 +476,7 @@ def test_what_makes_the_loop_as_printed_slower(target, without, synced) -> None:
             text = head + programs._render("k", "three", 3, parts, warm=False, unroll=unroll)
             cubin = toolchain.compile(text, target)
             code = loops.kernels(toolchain.disassemble(cubin))["k"]
-            assert stalls.per_round(cubin, "k", code, unroll) == pytest.approx(cycles, abs=0.02)
+            assert loops.stalls_per_round(cubin, "k", code, unroll) == pytest.approx(cycles, abs=0.02)
 
 
 def _both_loops(factor: float = 1.25) -> Result:
@@ -626,10 +625,10 @@ def test_stall_counts_of_a_called_subroutine_count_each_time() -> None:
     cubin = header + table + text + names
     code = loops.Code([(16 * i, line) for i, line in enumerate(lines)], {})
     # A turn: 2 + 3 + 4 + 5, and twice 7 + 8.
-    assert stalls.per_round(cubin, "k", code, 2) == (14 + 2 * 15) / 2
+    assert loops.stalls_per_round(cubin, "k", code, 2) == (14 + 2 * 15) / 2
     for wrong in (b"", cubin[:100], cubin.replace(b".text.k", b".text.l")):
         with pytest.raises(SassError, match="k: no loop whose code is in the cubin"):
-            stalls.per_round(wrong, "k", code, 2)
+            loops.stalls_per_round(wrong, "k", code, 2)
 
 
 def test_a_clock_that_the_timer_alone_calls_changed() -> None:

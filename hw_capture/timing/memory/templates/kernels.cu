@@ -1,3 +1,4 @@
+{% import "setups.cu" as setups -%}
 #define WORDS 12288 // 48 KiB of shared memory
 #define LOCAL_WORDS 4096 // the driver takes as much for every thread that can be resident
 
@@ -43,7 +44,7 @@ static __device__ __forceinline__ void touch(u64 buffer, u64 size, u32 apart, u6
 // {{ chain.title }}
 extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 size, u64 stride, u32 apart, u32 warm, u32 rounds, u64 *out)
 {
-{{ chain.setup }}
+{{ setups[chain.setup](chain.type) }}
     u64 start = 0, stop = 0;
 #pragma unroll 1
     for (u32 pass = 0; pass < 2; pass++) {
@@ -60,7 +61,7 @@ extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 si
         {{ chain.wait }}
         stop = now();
     }
-{{ chain.finish }}
+{{ setups[chain.finish]() }}
     told(out, start, stop, at);
 }
 {% endfor %}
@@ -113,7 +114,7 @@ static __device__ __forceinline__ void both(u64 *out, u64 start, u64 time)
 // {{ flow.title }}: every thread moves 16 bytes {{ flow.unroll }} times a turn
 extern "C" __global__ {{ flow.cluster }}void {{ flow.name }}(u64 first, u64 size, u32 turns, u64 step, u64 *out)
 {
-{{ flow.setup }}
+{{ setups[flow.setup]() }}
     uint4 sum = make_uint4(0, 0, 0, threadIdx.x);
     __syncthreads();
     const u64 time = nanoseconds(), start = now();
@@ -135,6 +136,6 @@ extern "C" __global__ {{ flow.cluster }}void {{ flow.name }}(u64 first, u64 size
     if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x9e3779b9)
         out[0] = 1;
     both(out, start, time);
-{{ flow.finish }}
+{{ setups[flow.finish]() }}
 }
 {% endfor %}
