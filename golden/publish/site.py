@@ -62,7 +62,7 @@ def build(
         source, site = work / "source", work / "site"
         source.mkdir()
         sphinx_source.write(source, pages, jobs, progress, vectors)
-        progress("Sphinx: starting", 0, 0)
+        progress("starting Sphinx", 0, 0)
         _run_sphinx(source, site, work / "doctrees", jobs, progress)
         progress("putting pictures and files in", 0, 0)
         shutil.rmtree(site / "_sources", ignore_errors=True)
