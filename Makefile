@@ -2,7 +2,7 @@
 # make test   every check: ruff, import-linter, mypy, pytest (the C core under the sanitizers among them)
 # make test-all   and the same rules on every engine, simulator and compiler, and the website in a browser
 # make docs   the specs, studies and guides as a website in site/
-# make bench  speed, latency, import time and memory on this machine
+# make bench  speed, latency, import time, memory and every wait of a user on this machine
 # make size   lines by folder, now and at the last release
 # make wheel  dist/*.whl and the source distribution
 # make wheels   wheels to hand on: manylinux x86-64 of this machine's compiler, checked by auditwheel, and aarch64 by zig
@@ -163,6 +163,7 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/waits.py
 
 size: $(STAMP)
 	$(BIN)/python bench/size.py

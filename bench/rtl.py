@@ -3,22 +3,16 @@ vectors a second.
 
 python bench/rtl.py              # a minute, most of it compilation
 python bench/rtl.py --folder F   # keep the builds in F, so that a second run only measures
-python bench/rtl.py --stages     # who takes the time of one `rtl check`: each stage in seconds
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-import time
-from collections import Counter
 from pathlib import Path
 
-from golden.cover.coverage import Coverage
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.check import check
-from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.runs.verdict import judge
@@ -41,38 +35,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--folder", type=Path, help="where to keep the builds")
-    parser.add_argument("--stages", action="store_true", help="the stages of one check")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        (stages if arguments.stages else measure)(arguments.folder or Path(scratch))
-
-
-def stages(folder: Path) -> None:
-    """Prints the seconds of every stage of a check of 200,000 vectors, and what drawing them is made of."""
-    spent: Counter[str] = Counter()
-    stage, began = "reading the description", time.perf_counter()
-
-    def entered(what: str, _done: int, _total: int) -> None:
-        nonlocal stage, began
-        now = time.perf_counter()
-        spent[stage] += now - began
-        stage, began = what, now
-
-    result = check(UNIT, Options(build=folder, failures=None), entered)
-    entered("", 0, 0)
-    vectors = result.vectors
-    ins, coverage = vectors.instruction, Coverage(vectors.instruction)
-    for what, run in (
-        ("of it: operands and results", lambda: default_set(ins, len(vectors))),
-        ("of that: the golden results", lambda: ins.dot(**vectors.operands)),
-        ("of it: coverage of 20,000", lambda: coverage.sample_set(vectors[:20_000])),
-        ("comparing 200,000 results", lambda: judge(vectors, result.verdict.outcome, result.dut.compare)),
-    ):
-        start = time.perf_counter()
-        run()
-        spent[what] = time.perf_counter() - start
-    for what, seconds in spent.items():
-        print(f"{seconds:9.3f} s  {what}")
+        measure(arguments.folder or Path(scratch))
 
 
 def measure(folder: Path) -> None:

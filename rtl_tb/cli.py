@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.export import FORMATS
-from golden.cli.progress import progress_bar
+from golden.cli.progress import Timings, progress_bar
 from golden.identify.blackbox.plugins import OPENERS
 from golden.workers import MOST_WORKERS
 
@@ -208,6 +208,7 @@ def check(
             "--report", help="Also write the report to this file: .md, .html, .json or .xml (JUnit)."
         ),
     ] = None,
+    timings: Timings = False,
     as_json: Json = False,
 ) -> None:
     """Compares your RTL with the instruction that it implements, bit for bit. Exit status: 0 equal, 1 not
@@ -268,7 +269,9 @@ def check(
     if coverage is not None and result.coverage is not None:
         _merge_coverage(result.coverage, coverage)
     if as_json:
-        typer.echo(json.dumps(data, indent=2))
+        typer.echo(json.dumps(progress.with_timings(data, timings), indent=2))
+    else:
+        progress.print_timings(timings)
     if not result.passed:
         raise typer.Exit(1)
     if holes == "fail" and untried(data):

@@ -28,7 +28,7 @@ from golden.cli.export import export
 from golden.cli.gemm import add_commands as add_gemm
 from golden.cli.layout import layout
 from golden.cli.mufu import mufu
-from golden.cli.progress import progress_bar
+from golden.cli.progress import Bar, Timings, progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
 from golden.errors import OldWordWarning, OperandError
@@ -462,6 +462,7 @@ def compare(
             "--seconds", min=1, help="With --prove: seconds for the search, and again for the check.  [120]"
         ),
     ] = None,
+    timings: Timings = False,
     as_json: Json = False,
 ) -> None:
     """Searches for operands on which two instructions or units differ, and shows the shortest found."""
@@ -470,29 +471,31 @@ def compare(
 
     if seconds is not None and not prove:
         raise typer.BadParameter("only --prove has seconds", param_hint="--seconds")
-    result = _search(resolve(first), resolve(second), seed, budget, (seconds or 120.0) if prove else None)
+    with progress_bar() as progress:
+        units = resolve(first), resolve(second)
+        result = _search(*units, seed, budget, (seconds or 120.0) if prove else None, progress)
     if as_json:
-        _print_json(result.as_dict())
+        _print_json(progress.with_timings(result.as_dict(), timings))
     else:
         differences.print_comparison(result, traces)
+        progress.print_timings(timings)
     if result.proof is not None and (status := result.proof.outcome.status):
         raise typer.Exit(status)
 
 
 def _search(
-    x: Instruction, y: Instruction, seed: int, budget: int, seconds: float | None
+    x: Instruction, y: Instruction, seed: int, budget: int, seconds: float | None, progress: Bar
 ) -> Comparison[Instruction]:
-    """The search, and a proof if there are seconds for one, with a progress bar on stderr, where that is a
-    terminal."""
+    """The search, and a proof if there are seconds for one."""
     from golden.identify import comparing
 
-    with progress_bar() as progress:
-        bar = partial(progress, "searching")
-        if seconds is None:
-            return comparing.compare(x, y, seed, budget, bar)
-        return comparing.compare_and_prove(
-            x, y, seconds, seed, budget, bar, lambda text: progress(text, 0, 0)
-        )
+    def tell(text: str) -> None:
+        progress(text, 0, 0)
+
+    bar = partial(progress, "searching")
+    if seconds is None:
+        return comparing.compare(x, y, seed, budget, bar, tell)
+    return comparing.compare_and_prove(x, y, seconds, seed, budget, bar, tell)
 
 
 @app.command()

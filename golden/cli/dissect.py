@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from golden.cli.progress import progress_bar
+from golden.cli.progress import Timings, progress_bar
 
 
 def dissect(
@@ -73,6 +73,7 @@ def dissect(
             help="Of these seconds, so many for a solver between what no question told apart; 0: none.",
         ),
     ] = 0.0,
+    timings: Timings = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Finds the specification of a black box by running it.
@@ -115,7 +116,9 @@ def dissect(
     for file in report or ():
         dissection.write(found, file)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2))
+        typer.echo(json.dumps(progress.with_timings(found.as_dict(), timings), indent=2))
+    else:
+        progress.print_timings(timings)
     if found.instruction is None:
         raise OperandError(found.sentence())
     if not as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from golden.cli import completion
 from golden.cli.export import Request, document
-from golden.cli.progress import progress_bar
+from golden.cli.progress import Timings, progress_bar
 from golden.errors import counted, missing
 from golden.paths import checkout
 from golden.workers import MOST_WORKERS
@@ -28,6 +29,8 @@ def build(
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Copy the recorded vectors into it, too (45 MB).")
     ] = False,
+    timings: Timings = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Builds the specs, studies and guides as a static site: search, light and dark, nothing loaded from
     other hosts."""
@@ -35,6 +38,11 @@ def build(
 
     with progress_bar() as progress:
         count = site.build(out, jobs, progress, vectors)
+    if as_json:
+        data = {"site": str(out), "pages": count}
+        typer.echo(json.dumps(progress.with_timings(data, timings), indent=2))
+    else:
+        progress.print_timings(timings)
     typer.echo(f"{out / 'index.html'}: {counted(count, 'page')}", err=True)
     if checkout() is None:
         typer.echo("this installation lacks the recorded results: the site marks them C*", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from golden.cli.progress import progress_bar
+from golden.cli.progress import Timings, progress_bar
 from golden.errors import counted
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def plan(
         str, typer.Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this .yaml file.")] = None,
+    timings: Timings = False,
     as_json: _Json = False,
 ) -> None:
     """Finds the plan by which a kernel computed D = A @ B. Status 1: no known plan gives these bits."""
@@ -153,18 +154,18 @@ def plan(
     if (given or factors != (1, 1)) and ask is not None:
         raise typer.BadParameter("a kernel runs products of A and B alone", param_hint="--ask")
     with progress_bar() as progress:
-        tell = partial(progress, "searching")
         if ask is None:
             assert a is not None and b is not None and d is not None
             product = read_array(a), read_array(b), read_array(d)
-            found = finding.search(*product, arch, known, tell, given, *factors)
+            found = finding.search(*product, arch, known, progress, given, *factors)
         else:
             kernel = named_function(ask.removeprefix("python:"))
-            found = finding.ask(kernel, parse_shape(shape), arch, known, tell)
+            found = finding.ask(kernel, parse_shape(shape), arch, known, progress)
     if as_json:
-        typer.echo(json.dumps(_as_dict(found), indent=2))
+        typer.echo(json.dumps(progress.with_timings(_as_dict(found), timings), indent=2))
     else:
         _tell(found)
+        progress.print_timings(timings)
     if found.plan is None:
         raise typer.Exit(1)
     if out is not None:

@@ -74,9 +74,9 @@ class HouseTable(Table):
         return found
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        narrowest = Table.__rich_measure__(self.fitting(console, 0), console, options).minimum
-        wanted = super().__rich_measure__(console, options).maximum
-        return Measurement(min(narrowest, wanted), wanted)
+        whole, fitting = super().__rich_measure__(console, options), self.fitting(console, 0)
+        narrowest = whole if fitting is self else Table.__rich_measure__(fitting, console, options)
+        return Measurement(min(narrowest.minimum, whole.maximum), whole.maximum)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         fitting = self.fitting(console, options.max_width)

@@ -194,6 +194,7 @@ def compare(
     seed: int = 0,
     budget: int = 100_000,
     progress: Callable[[int, int], None] | None = None,
+    tell: Tell = lambda _text: None,
 ) -> Comparison[X]:
     """Searches operands for which x and y answer differently.
 
@@ -207,6 +208,7 @@ def compare(
         seed: seeds the generator; equal seeds give equal searches.
         budget: dot products to try, spread evenly over the stimulus kinds.
         progress: called with (tried, budget) after every batch.
+        tell: called with what is done next, where that is something else.
 
     Raises:
         OperandError: the two do not take the same operands, or the budget is not positive.
@@ -226,6 +228,7 @@ def compare(
             search.run(kind, count, rng)
             if progress is not None:
                 progress(index * share + done + count, every)
+    tell("looking for the smallest operands")
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest(), search.flags)
 
 
@@ -252,7 +255,7 @@ def compare_and_prove(
     whole = x, y
     x, y = x.stateless, y.stateless
     start = time.monotonic()
-    found = compare(x, y, seed, budget, progress)
+    found = compare(x, y, seed, budget, progress, tell)
     # Operands come first: they refute in a second what a proof refutes in minutes.
     if found.example is None:
         proof = prove(*whole, seconds, tell)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
@@ -43,7 +44,12 @@ _LEAST_ELEMENTS, _MOST_PRODUCTS = 512, 64
 """A kernel is given two or more products, until it has computed this many elements, or this many products."""
 _MOST_SAMPLED = 16
 """Products of which a sample is tried before the whole."""
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, done, total); total 0 when unknown."""
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """Shows nothing."""
 
 
 def find_plan(
@@ -52,7 +58,7 @@ def find_plan(
     D: npt.ArrayLike | None = None,
     arch: str | None = None,
     formats: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
     *,
     shape: Sequence[int] | None = None,
     metadata: npt.ArrayLike | None = None,
@@ -95,6 +101,7 @@ def find_plan(
             "argument 'arch' is missing, expected an architecture whose instructions are tried"
         )
     arch = resolver().called(arch)
+    report: Progress = _silent if progress is None else lambda _what, done, total: progress(done, total)
     given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": C, "bias": bias}
     beside = {name: value for name, value in given.items() if value is not None}
     if callable(A):
@@ -107,10 +114,10 @@ def find_plan(
         if beside or (alpha, beta) != (1, 1):
             given_too = ", ".join(beside) or "alpha, beta"
             raise OperandError(f"{given_too}: a kernel is called with A and B alone")
-        return ask(A, shape, arch, {} if formats is None else formats, progress).plan
+        return ask(A, shape, arch, {} if formats is None else formats, report).plan
     if B is None or D is None or shape is not None:
         raise OperandError("expected A, B and D, or a kernel and its shape")
-    return search(A, B, D, arch, formats, progress, beside, alpha, beta).plan
+    return search(A, B, D, arch, formats, report, beside, alpha, beta).plan
 
 
 def search(
@@ -119,7 +126,7 @@ def search(
     D: npt.ArrayLike,
     arch: str,
     formats: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    report: Progress = _silent,
     beside: Mapping[str, npt.ArrayLike] | None = None,
     alpha: float = 1.0,
     beta: float = 1.0,
@@ -135,9 +142,9 @@ def search(
     addends = checked(c, bias, d, known | of_c, alpha, beta)
     if beside:
         matrices = {name: _matrix(codes, name) for name, codes in (("a", a), ("b", b), ("d", d))}
-        return search_beside(matrices, beside, arch, known, progress, addends)
+        return search_beside(matrices, beside, arch, known, report, addends)
     data, epilogues = _batch(a, b, d, addends), addends.epilogues(d, known["d"])
-    return _tried(data, candidates(arch, known, data[0].k, epilogues), arch, known, progress)
+    return _tried(data, candidates(arch, known, data[0].k, epilogues), arch, known, report)
 
 
 def _matrix(codes: Bits, name: str) -> Bits:
@@ -167,13 +174,14 @@ def ask(
     shape: Sequence[int],
     arch: str,
     formats: dict[str, str],
-    progress: Progress | None = None,
+    report: Progress = _silent,
 ) -> Search:
     """As `find_plan` of a kernel, with its tree and the nearest plans.
 
     Plans with that tree are tried first, then all others. A plan that is found gives every bit of two
     products or more, of operands with small and with large differences of magnitude.
     """
+    report("asking the kernel", 0, 0)
     asked = product(kernel, shape, formats)
     tree = tree_of_kernel(asked)
     m, n, k = asked.shape
@@ -185,9 +193,9 @@ def ask(
         data.append(Answer(a, b, asked(a, b)))
     found = None
     if tree is not None:
-        found = _tried(data, shaped(arch, known, k, structures(tree)), arch, known, progress)
+        found = _tried(data, shaped(arch, known, k, structures(tree)), arch, known, report)
     if found is None or found.plan is None:
-        found = _tried(data, candidates(arch, known, k), arch, known, progress)
+        found = _tried(data, candidates(arch, known, k), arch, known, report)
     return replace(found, tree=tree)
 
 
@@ -196,9 +204,10 @@ def _tried(
     given: Iterable[Candidate],
     arch: str,
     known: dict[str, Format],
-    progress: Progress | None,
+    report: Progress,
 ) -> Search:
     """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
+    report("decoding a sample", 0, 0)
     few = Sample(data[0], FEW, known)
     more = [Sample(one, MORE, known) for one in data[:_MOST_SAMPLED]]
     fits: list[Plan] = []
@@ -211,14 +220,15 @@ def _tried(
                 tried += 1
                 scores.append((equal, plan))
                 fits += [plan] if equal == few.count else []
-            if progress is not None:
-                progress(tried, 0)
+            report("trying plans on a few elements", tried, 0)
     if not tried:
         raise OperandError(f"no instruction of {arch} takes {known['a'].name} and {known['b'].name}")
+    report("trying plans on more elements", 0, 0)
     fits = [plan for plan in fits if all(one.equal_plan(plan) == one.count for one in more)]
     found = fits[:MOST_WHOLE]
     for one in data:
-        found = _of_all(one, found, progress)
+        found = _of_all(one, found, report)
+    report("looking for the nearest plans", 0, 0)
     scores.sort(key=lambda pair: -pair[0])
     near = sorted(((more[0].equal_plan(plan), plan) for _, plan in scores[:8]), key=lambda pair: -pair[0])
     the_first = told(found, data[0].d.shape, data[0].a.shape[1], len(data))
@@ -245,15 +255,11 @@ def _format_of(name: str, value: Any, given: str | None) -> Format:
     )
 
 
-def _of_all(one: Answer, fits: list[Plan], progress: Progress | None) -> list[Plan]:
+def _of_all(one: Answer, fits: list[Plan], report: Progress) -> list[Plan]:
     """Those that have every element."""
-
-    def tell(done: int, total: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
-    return [plan for plan in fits if np.array_equal(_computed(one, plan, tell), one.d)]
+    computing = partial(report, "computing the whole product")
+    return [plan for plan in fits if np.array_equal(_computed(one, plan, computing), one.d)]
 
 
-def _computed(one: Answer, plan: Plan, progress: Progress) -> Bits:
+def _computed(one: Answer, plan: Plan, progress: Callable[[int, int], None]) -> Bits:
     return gemm(one.a, one.b, plan, progress=progress, **one.addends.operands())

@@ -50,7 +50,7 @@ def search_beside(
     beside: Mapping[str, npt.ArrayLike],
     arch: str,
     formats: dict[str, Format],
-    progress: Callable[[int, int], None] | None = None,
+    report: Callable[[str, int, int], None],
     addends: Addends = NOTHING,
 ) -> Search:
     """As golden.kernels.finding.search.
@@ -58,6 +58,7 @@ def search_beside(
     Args:
         given: raw codes a, b and d.
         beside: metadata, scale_a and scale_b, as golden.gemm takes them.
+        report: called with (what is being done, plans tried, 0).
         addends: C and bias.
 
     Raises:
@@ -72,8 +73,7 @@ def search_beside(
         equal = trial.equal(plan, *first)
         if equal is not None:
             scores.append((equal, plan))
-        if progress is not None:
-            progress(len(scores), 0)
+        report("trying plans on a corner", len(scores), 0)
     if not scores:
         named = ", ".join(f"{name} {formats[name].name}" for name in ("a", "b", "d") if name in formats)
         why = f": {trial.refusal}" if trial.refusal else ", expected an architecture with such instructions"
@@ -81,6 +81,7 @@ def search_beside(
             f"no plan of {arch} takes A, B and {', '.join(beside)} of these formats ({named}) and shapes{why}"
         )
     fits = [plan for equal, plan in scores if equal == trial.count(*first)]
+    report("trying plans on the whole product", 0, 0)
     for rows, columns in (larger, whole):
         fits = [plan for plan in fits if trial.equal(plan, rows, columns) == trial.count(rows, columns)]
     scores.sort(key=lambda pair: -pair[0])

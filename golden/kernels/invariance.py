@@ -228,7 +228,7 @@ class _Layer:
         more = {"bias": given["bias"]} if self.layer.bias else {}
         formats = {"a": self.layer.a, "b": self.layer.a, "d": self.layer.d}
         a = given["a"][: len(answer.d)]
-        return search(a, given["b"], answer.d, ARCHITECTURE, formats, None, more).plan
+        return search(a, given["b"], answer.d, ARCHITECTURE, formats, beside=more).plan
 
     def computed(self, plan: Plan, kind: str) -> Bits:
         """D (ROWS, COLUMNS) by a plan."""

@@ -49,18 +49,22 @@ def build(
     out = Path(os.path.realpath(out))  # of a link the folder behind it is replaced
     check_out(out)
     jobs = jobs or os.cpu_count() or 1
+    progress("checking claims and tables", 0, 0)
     made_from = stale.inputs()
     folder = docs_folder()
     claims.check(
         (path, f"docs/{path.relative_to(folder).as_posix()}") for path in sorted(folder.rglob("*.md"))
     )
     schema.check()
+    progress("listing the pages", 0, 0)
     with workplace(out) as work:
         pages = sphinx_source.all_pages()
         source, site = work / "source", work / "site"
         source.mkdir()
         sphinx_source.write(source, pages, jobs, progress, vectors)
+        progress("starting Sphinx", 0, 0)
         _run_sphinx(source, site, work / "doctrees", jobs, progress)
+        progress("putting pictures and files in", 0, 0)
         shutil.rmtree(site / "_sources", ignore_errors=True)
         slots.put(work / slots.FOLDER, site)
         sphinx_source.copy_files(site, vectors)
@@ -68,6 +72,7 @@ def build(
             (site / path).write_text(text, "utf-8")
         progress("explorer", 0, 1)
         explorer.write_into(site)
+        progress("putting the site in place", 0, 0)
         stale.write(site, made_from)
         put_folder(site, out)
     return len(pages)

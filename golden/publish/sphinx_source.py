@@ -25,7 +25,7 @@ from golden.errors import DocsError, MmagoldError, nearest, one_line
 from golden.explain.markdown import figure
 from golden.model.instruction import Instruction
 from golden.paths import checkout, docs_folder
-from golden.publish import claims, finder, navigation, slots, source_page
+from golden.publish import claims, finder, kept_pages, navigation, slots, source_page
 from golden.publish.links import RECORDED, VECTORS, Links
 from golden.publish.page import Page
 from golden.publish.pictures import datapath, tree
@@ -154,12 +154,15 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress, ve
     # The pages of instructions come last: they are many and quick, so that no process ends on a slow one.
     order = sorted(together.values(), key=lambda some: some[0][0].path.startswith("instructions/"))
     done = 0
-    for some in _results([partial(_write_pages, folder, some) for some in order], known, vectors, jobs):
+    kept = kept_pages.place()
+    tasks = [partial(_write_pages, folder, some) for some in order]
+    for some in _results(tasks, (known, vectors, kept), jobs):
         for sources in some:
             linked |= sources
             done += 1
             progress("writing pages", done, len(pages))
-    _start(known | {source_page.file_page(path).path for path in linked}, vectors)
+    kept_pages.tidy(kept)
+    _start((known | {source_page.file_page(path).path for path in linked}, vectors, kept))
     for source in sorted(linked - set(source_page.spec_paths())):
         _write_page(folder, source_page.file_page(source), "")
 
@@ -173,7 +176,7 @@ def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:
     """Writes one page; returns the files of the repository that it links to."""
     links = Links(_known, _vectors)
     try:
-        text = links.relink(page.write(), page.path, isinstance(page.write, HandWritten))
+        text = links.relink(kept_pages.text(page, _kept), page.path, isinstance(page.write, HandWritten))
     except MmagoldError as error:
         raise DocsError(f"{error}" if page.path in str(error) else f"{page.path}: {error}") from error
     except Exception as error:
@@ -202,27 +205,27 @@ def _front_matter(path: str) -> str:
 
 _known: frozenset[str] = frozenset()  # the paths of all pages, in each process
 _vectors = False  # whether the site has the recorded vectors
+_kept = Path()  # where texts of pages are kept
+_Known = tuple[frozenset[str], bool, Path]
 
 
-def _start(known: frozenset[str], vectors: bool, worker: bool = False) -> None:
-    global _known, _vectors
-    _known, _vectors = known, vectors
+def _start(given: _Known, worker: bool = False) -> None:
+    global _known, _vectors, _kept
+    _known, _vectors, _kept = given
     if worker:  # Ctrl-C is the parent's
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _results(
-    tasks: Sequence[Callable[[], list[set[str]]]], known: frozenset[str], vectors: bool, jobs: int
+    tasks: Sequence[Callable[[], list[set[str]]]], given: _Known, jobs: int
 ) -> Iterator[list[set[str]]]:
     """Runs the tasks in `jobs` processes, in any order; the first error stops them all."""
     if jobs == 1:
-        _start(known, vectors)
+        _start(given)
         yield from (task() for task in tasks)
         return
     # Fresh processes: a fork of one that has threads (the C core's, NumPy's) can hang.
-    with ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), _start, (known, vectors, True)
-    ) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (given, True)) as pool:
         try:
             for future in as_completed([pool.submit(task) for task in tasks]):
                 yield future.result()

@@ -159,7 +159,7 @@ def read_again(state: Check, _report: Progress) -> Check:
     return replace(state, four_states=four_states, job=job, whole=job, verdict=verdict)
 
 
-def run_under_traffic(state: Check, _report: Progress) -> Check:
+def run_under_traffic(state: Check, report: Progress) -> Check:
     """Stage 3. `fast`, whose first run is at full throughput, runs the vectors again with idle cycles,
     backpressure and resets."""
     if not (state.passed and state.options.engine == "fast"):
@@ -171,7 +171,7 @@ def run_under_traffic(state: Check, _report: Progress) -> Check:
     if traffic.on(job.dut) == job.traffic.on(job.dut):
         return state
     job = replace(job, vectors=vectors, traffic=traffic)
-    outcome = engines.run("fast", job)
+    outcome = engines.run("fast", job, lambda done, total: report("running under traffic", done, total))
     outcome.seconds_build = state.verdict.outcome.seconds_build
     busy = judge(job.vectors, outcome, job.dut.compare)
     had = _had(job, outcome)
@@ -180,10 +180,11 @@ def run_under_traffic(state: Check, _report: Progress) -> Check:
     return state if busy.passed else replace(state, verdict=busy, traffic=had)
 
 
-def accumulate_long(state: Check, _report: Progress) -> Check:
+def accumulate_long(state: Check, report: Progress) -> Check:
     """Stage 4. An integer accumulator of the unit is filled until it overflows, in both directions."""
     if not (state.passed and (state.options.engine == "fast" or state.dut.vhdl is not None)):
         return state
+    report("filling the accumulator", 0, 0)
     tried = try_long_accumulation(state.run, state.options.engine)
     if tried is None:
         return replace(state, never_held=never_held(state.dut.instruction, [state.vectors]))
@@ -251,6 +252,7 @@ def simulate_gates(state: Check, report: Progress) -> Check:
     if not state.passed:
         return state
     policy, job = state.options.synthesis, state.run
+    report("reading the text as synthesis does", 0, 0)
     try:
         text = as_run(job)
     except RtlError as error:

@@ -188,6 +188,7 @@ def examples_of_faults(state: Check, work: _Work) -> Check:
 def look_at_the_description(state: Check, work: _Work) -> Check:
     """Stage 5. Possible errors in dut.yaml: latency, order of ports, interval; and declarations with an
     unintended meaning."""
+    work.report("looking at the description", 0, 0)
     found, verdict, job = state.diagnosis, work.verdict, work.job
     hints: list[str] = []
     with work.given_up("whether the description is wrong is not known"):

@@ -22,7 +22,7 @@ FLAGS = ["-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-Wa
 FLAGS += [f'-DMG_DIGEST="{digest(ROOT / "golden" / "core")}"']
 SANITIZERS = [
     "-O0",
-    "-g",
+    "-g1",  # lines of the source, which a report names, and no variables
     "-fno-omit-frame-pointer",
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",

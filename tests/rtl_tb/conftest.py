@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from shared_builds import SharedBuilds
 
 from rtl_tb.engines import fast
+from rtl_tb.simulators import simulators
 
 _OF_BUILDS = {"test_builds", "test_fast", "test_headers", "test_contents"}
 """The tests of the builds themselves, and of the compiler's level that users get."""
@@ -32,8 +33,11 @@ def _compiled_once(request: pytest.FixtureRequest, _shared_builds: SharedBuilds)
     if request.module.__name__.rpartition(".")[2] in _OF_BUILDS:
         yield
         return
+    simulators._verilator.cache_clear()  # it keeps the environment in which it was found
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OBJCACHE", f"{Path(__file__).with_name('object_cache.sh')} {_shared_builds.objects}")
         for owner, name, stand_in in _shared_builds.patches():
             patch.setattr(owner, name, stand_in)
         patch.setattr(fast.build, "__defaults__", (fast.How(level="-Og"),))
         yield
+    simulators._verilator.cache_clear()

@@ -31,6 +31,9 @@ class SharedBuilds:
 
     def __init__(self, pool: Path, root: Path) -> None:
         self.pool, self.root = pool, root
+        self.objects = pool / "objects"
+        """Compiled parts of units: see object_cache.sh."""
+        self.objects.mkdir(parents=True, exist_ok=True)
         self.digest, self.publish, self.intact = builds._digest, builds._publish, contents.intact
         self.names: dict[str, str] = {}
         """The name in the pool of each build, by its own name."""

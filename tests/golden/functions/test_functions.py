@@ -133,8 +133,8 @@ def test_both_models_agree(name: str, library: ctypes.CDLL) -> None:
 
 @pytest.mark.parametrize("name", SWEPT)
 def test_some_groups_of_codes_have_the_digests_of_the_gpu(name: str, library: ctypes.CDLL) -> None:
-    for group in random.Random(name).sample(range(GROUPS), 2):
-        assert library.mg_group(getattr(library, c_name(name)), group) == RECORDED.digests[name][group], group
+    group = random.Random(name).randrange(GROUPS)
+    assert library.mg_group(getattr(library, c_name(name)), group) == RECORDED.digests[name][group], group
 
 
 @pytest.mark.long

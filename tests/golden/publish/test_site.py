@@ -26,7 +26,7 @@ from golden.publish import families, links, source_page, sphinx_source, stale
 from golden.publish import site as builder
 from golden.publish.explorer.address import INDEX
 from golden.publish.page import Page
-from golden.publish.sphinx_extension import as_restructured, lighter, marked
+from golden.publish.sphinx_extension import as_restructured, lighter, marked, with_current, without_current
 
 ROOT = Path(__file__).resolve().parents[3]
 TAG = re.compile(r"<[a-zA-Z][^>]*>")
@@ -334,7 +334,7 @@ def test_interrupted_processes_leave_nothing(monkeypatch: pytest.MonkeyPatch, ea
 
 def test_a_killed_process_is_one_line() -> None:
     with pytest.raises(DocsError, match="was killed"):
-        list(sphinx_source._results([partial(os._exit, 9)] * 2, frozenset(), False, 2))
+        list(sphinx_source._results([partial(os._exit, 9)] * 2, (frozenset(), False, Path()), 2))
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
@@ -438,6 +438,36 @@ def test_cells_of_one_paragraph_have_none() -> None:
     told = "<tr><td class='x'><p>a <code>1</code></p></td><td><p>a</p><p>b</p></td><th><p>c</p>\n</th></tr>"
     left = "<tr><td class='x'>a <code>1</code></td><td><p>a</p><p>b</p></td><th>c</th></tr>"
     assert lighter(f"{told}<p>d</p>") == f"{left}<p>d</p>"
+
+
+def test_side_bar_of_a_page_is_that_of_another_with_its_own_entry_marked() -> None:
+    """As Sphinx 9 wrote them: of a page below another one, and of the first page."""
+    of_b = (
+        '<p class="caption"><span class="caption-text">One</span></p>\n<ul>\n'
+        '<li class="toctree-l1"><a class="reference internal" href="first.html">First</a></li>\n</ul>\n'
+        '<p class="caption"><span class="caption-text">Two</span></p>\n<ul class="current">\n'
+        '<li class="toctree-l1"><a class="reference internal" href="x.html">X</a><ul>\n'
+        '<li class="toctree-l2"><a class="reference internal" href="y.html">Y</a></li>\n</ul>\n</li>\n'
+        '<li class="toctree-l1 current"><a class="reference internal" href="a.html">A</a>'
+        '<ul class="current">\n'
+        '<li class="toctree-l2 current"><a class="current reference internal" href="#">B</a></li>\n'
+        "</ul>\n</li>\n</ul>\n"
+    )
+    of_first = (
+        '<p class="caption"><span class="caption-text">One</span></p>\n<ul class="current">\n'
+        '<li class="toctree-l1 current"><a class="current reference internal" href="#">First</a></li>\n'
+        "</ul>\n"
+        '<p class="caption"><span class="caption-text">Two</span></p>\n<ul>\n'
+        '<li class="toctree-l1"><a class="reference internal" href="x.html">X</a><ul>\n'
+        '<li class="toctree-l2"><a class="reference internal" href="y.html">Y</a></li>\n</ul>\n</li>\n'
+        '<li class="toctree-l1"><a class="reference internal" href="a.html">A</a><ul>\n'
+        '<li class="toctree-l2"><a class="reference internal" href="b.html">B</a></li>\n'
+        "</ul>\n</li>\n</ul>\n"
+    )
+    plain = without_current(of_b, "b.html")
+    assert plain == without_current(of_first, "first.html")
+    assert with_current(plain, "b.html") == of_b and with_current(plain, "first.html") == of_first
+    assert with_current(plain, "search.html") == plain
 
 
 def test_side_bar_marks_the_way_to_a_page_that_it_does_not_list() -> None:

@@ -116,7 +116,7 @@ def test_an_edited_description_is_told_and_edited_options_are_refused(moved, tmp
     place, _, _ = moved
     copy = shutil.copytree(place, tmp_path / "copy")
     (copy / "dut.yaml").write_text((copy / "dut.yaml").read_text() + "compare: {nan: any}\n")
-    code, found = again(tmp_path, copy)
+    code, found = again(tmp_path, copy, "--repair", "0", "--budget", "1")
     assert code == 1 and found["notes"][0].startswith("dut.yaml of the capsule was edited")
     facts = json.loads((copy / "capsule.json").read_text())
     for edit in ({"count": 10}, {"idle": None}):

@@ -160,7 +160,7 @@ def test_a_unit_that_never_answers_times_out_with_the_state_of_the_handshake(tmp
     file = tile(tmp_path, handshake=READY)
     (tmp_path / "tile.sv").write_text(MUTE)
     options = Options(
-        engine, "icarus", 20, timeout_cycles=50, failures=tmp_path / "failures", build=tmp_path / "build"
+        engine, "icarus", 20, timeout_cycles=50, explain=False, failures=None, build=tmp_path / "build"
     )
     result = check(file, options)
     assert not result.passed and result.verdict.missing.all()

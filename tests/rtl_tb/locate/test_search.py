@@ -41,12 +41,13 @@ SHORT = ("logic signed [31:0] sum;", "logic signed [27:0] sum;")
 """A sum that is four bits short."""
 
 
-@pytest.mark.parametrize("missing", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_number_0_is_the_unit_itself(tmp_path: Path, missing: bool) -> None:
+@pytest.mark.parametrize(("missing", "every"), long_after(1, [(False, 3), (False, 1), (True, 1)]))
+def test_number_0_is_the_unit_itself(tmp_path: Path, missing: bool, every: int) -> None:
+    """With one choice in three in the text, and with all of them."""
     dut = planted(tmp_path)
     found = find_changes(dut)
     _, job = judged(dut, tmp_path)
-    listed = found.missing(lambda _: True)[:3000] if missing else [*found.probes, *found.choices]
+    listed = found.missing(lambda _: True)[:3000] if missing else [*found.probes, *found.choices][::every]
     instrumented = with_selector(dut, found, listed, tmp_path / "choices")
     verdict = judge(job.vectors, engines.run("fast", replace(job, dut=instrumented)), dut.compare)
     assert verdict.passed

@@ -1,0 +1,97 @@
+"""Texts of pages that a later build takes: only of the same files, and only of what the package writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from golden.paths import spec_folder
+from golden.publish import format_page, kept_pages
+from golden.publish.page import Page
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The names of the formats whose page was written; the cache folder is empty."""
+    monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
+    names: list[str] = []
+
+    def markdown(name: str) -> str:
+        names.append(name)
+        return f"# {name}\n"
+
+    markdown.__module__ = format_page.__name__
+    monkeypatch.setattr(format_page, "markdown", markdown)
+    return names
+
+
+def page(name: str = "bf16") -> Page:
+    return Page(f"formats/{name}.md", name, partial(format_page.markdown, name))
+
+
+def test_a_text_is_written_once(written: list[str]) -> None:
+    kept = kept_pages.place()
+    assert [kept_pages.text(page(name), kept) for name in ("bf16", "f16", "bf16")] == [
+        "# bf16\n",
+        "# f16\n",
+        "# bf16\n",
+    ]
+    assert written == ["bf16", "f16"]
+    kept_pages.tidy(kept)
+    assert kept_pages.text(page(), kept) == "# bf16\n" and written == ["bf16", "f16"]
+
+
+@pytest.mark.parametrize("change", ["edited", "added", "removed"])
+def test_a_change_of_any_file_makes_all_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: list[str], change: str
+) -> None:
+    """A file of the specs stands for all: the texts of before it are gone, too."""
+    spec = tmp_path / "spec"
+    shutil.copytree(spec_folder(), spec)
+    monkeypatch.setenv("MMAGOLD_SPEC", str(spec))
+    before = kept_pages.place()
+    kept_pages.text(page(), before)
+    file = next(path for path in sorted(spec.rglob("*.yaml")) if path.stat().st_size > 100)
+    if change == "edited":  # of the same size and time
+        stamp = file.stat()
+        file.write_bytes(file.read_bytes()[:-1] + b" ")
+        os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    elif change == "added":
+        (spec / "new.yaml").write_text("")
+    else:
+        file.unlink()
+    after = kept_pages.place()
+    assert after != before
+    kept_pages.text(page(), after)
+    assert written == ["bf16", "bf16"]
+    kept_pages.tidy(after)
+    assert after.is_dir() and not before.exists()
+
+
+def test_what_was_written_while_a_file_changed_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch, written: list[str]
+) -> None:
+    kept = kept_pages.place()
+    kept_pages.text(page(), kept)
+    monkeypatch.setattr(kept_pages, "_LIBRARIES", ())  # another digest
+    kept_pages.tidy(kept)
+    assert not kept.exists()
+
+
+def test_pages_of_others_are_written_each_time(written: list[str]) -> None:
+    """Their text may be of anything; so may be a page that shows a file of the repository."""
+    kept, texts = kept_pages.place(), iter(["one", "two"])
+    other = Page("a.md", "A", lambda: next(texts))
+    assert [kept_pages.text(other, kept) for _ in range(2)] == ["one", "two"]
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: list[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    kept = tmp_path / "file" / "pages"
+    assert kept_pages.text(page(), kept) == "# bf16\n"
