@@ -55,8 +55,9 @@ from golden.identify.blackbox.evidence import (
 )
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.missing_operands import as_own, with_all
+from golden.identify.blackbox.moves import Move
 from golden.identify.blackbox.naming import nearest, with_names
-from golden.identify.blackbox.neighbourhood import Move, nan_words
+from golden.identify.blackbox.neighbourhood import nan_words
 from golden.identify.blackbox.one_term import one_sided, with_register_limits
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.product_groups import find_product_groups

@@ -17,7 +17,8 @@ from golden.identify.blackbox import discriminate, dissecting, fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.neighbourhood import Hints, moves, resets
+from golden.identify.blackbox.moves import Hints
+from golden.identify.blackbox.neighbourhood import moves, resets
 from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
 from golden.identify.blackbox.templates import align, skeletons
 from golden.model.instruction import Instruction
