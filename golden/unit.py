@@ -10,7 +10,8 @@ Probes, comparing, minimising, diagnosis and numeric profiles take any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Protocol
 
@@ -140,9 +141,9 @@ Function = Callable[..., npt.ArrayLike | Mapping[str, npt.ArrayLike]]
 
 
 class FunctionUnit(Signature):
-    """A function f(a, b, c) -> d on raw codes, a and b (n, k), c and d (n,), as a unit; operands are given by
-    their names, metadata and scales too, C-contiguous. With status flags it may answer {"d": ..., "flags":
-    ...}."""
+    """A function f(a, b, c[, scale_a, scale_b, metadata, mode]) -> d on raw codes, a and b (n, k), c and d
+    (n,), as a unit. Operands are C-contiguous, and given by these names; a function whose parameters have
+    other names is given them in this order. With status flags it may answer {"d": ..., "flags": ...}."""
 
     function: Function
     takes: Signature | None = None
@@ -212,7 +213,7 @@ class FunctionUnit(Signature):
 
         def ask(batch: Operands) -> npt.ArrayLike:
             # what software answers can depend on how its operands lie in memory, never on who asks
-            found = self.function(**{name: np.ascontiguousarray(codes) for name, codes in batch.items()})
+            found = _call(self.function, {name: np.ascontiguousarray(codes) for name, codes in batch.items()})
             if not isinstance(found, Mapping):
                 return found
             if "flags" in found:
@@ -235,3 +236,27 @@ class FunctionUnit(Signature):
         )
         clear[..., :1] |= (load[..., :1] == 0).astype(clear.dtype)
         return clear.reshape(batch)
+
+
+_POSITIONS = ("a", "b", "c", "scale_a", "scale_b", "metadata", "mode", "clear", "load")
+"""The order in which a function is given operands that it does not take by name."""
+
+
+def _call(function: Function, operands: Operands) -> npt.ArrayLike | Mapping[str, npt.ArrayLike]:
+    """Calls a function by the names of its operands, or in their order if its parameters have other names."""
+    try:
+        taken = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions written in C have no signature
+        return function(**operands)
+    in_order = [operands[name] for name in _POSITIONS if name in operands]
+    if not _accepts(taken, (), operands) and _accepts(taken, in_order, {}):
+        return function(*in_order)
+    return function(**operands)
+
+
+def _accepts(taken: inspect.Signature, given: Sequence[object], named: Mapping[str, object]) -> bool:
+    try:
+        taken.bind(*given, **named)
+    except TypeError:
+        return False
+    return True

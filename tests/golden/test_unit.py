@@ -123,3 +123,23 @@ def test_leading_dimensions_that_do_not_broadcast_are_refused_where_the_unit_kee
     a, clear = np.zeros((3, takes.k), np.uint16), np.zeros(2, np.uint8)
     with pytest.raises(ShapeError, match="leading dimensions do not broadcast"):
         unit.dot(a, a, clear=clear)
+
+
+def test_a_function_with_other_parameter_names_is_given_its_operands_in_order() -> None:
+    scaled_formats = {**FORMATS, "scale_a": "ue8m0", "scale_b": "ue8m0"}
+    a, b, c = np.full((3, 2), 1, np.uint16), np.full((3, 2), 2, np.uint16), np.full(3, 3, np.uint32)
+    scales = {"scale_a": np.full((3, 1), 4, np.uint8), "scale_b": np.full((3, 1), 5, np.uint8)}
+
+    def positional(x: Any, y: Any, z: Any, *more: Any) -> Any:
+        scale = more[0][:, 0].astype(np.uint32) if more else 0
+        return x[:, 0] + 10 * y[:, 0] + 100 * z + 1000 * scale
+
+    def swapped(b: Any, a: Any, c: Any) -> Any:
+        return a[:, 0] + 10 * b[:, 0] + 100 * c
+
+    scaled = FunctionUnit(positional, scaled_formats, 2, scale_block=2)
+    assert scaled.dot(a, b, c, **scales).tolist() == [4321] * 3
+    assert FunctionUnit(positional, FORMATS, 2).dot(a, b, c).tolist() == [321] * 3
+    assert FunctionUnit(swapped, FORMATS, 2).dot(a, b, c).tolist() == [321] * 3
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        FunctionUnit(lambda x: x, FORMATS, 2).dot(a, b, c)

@@ -23,7 +23,8 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.canonical import canonical_form
 from golden.identify.blackbox.evidence import Taken
-from golden.identify.blackbox.neighbourhood import Hints, Move, moves, resets
+from golden.identify.blackbox.moves import Hints, Move
+from golden.identify.blackbox.neighbourhood import moves, resets
 from golden.identify.blackbox.policy import RIVALS
 from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
 from golden.identify.sample import joined, picked

@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.neighbourhood import Move, settings
+from golden.identify.blackbox.moves import Move
+from golden.identify.blackbox.neighbourhood import settings
 from golden.identify.blackbox.sum_order import KIND
 from golden.identify.minimising import costs, minimise
 from golden.identify.probe.probes import Unreachable, exact_code

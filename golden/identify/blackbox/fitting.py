@@ -24,18 +24,9 @@ from golden import stimuli
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Taken
-from golden.identify.blackbox.neighbourhood import (
-    SIDES,
-    Hints,
-    Move,
-    alone,
-    joint,
-    moves,
-    nan_words,
-    rare,
-    resets,
-    sticky,
-)
+from golden.identify.blackbox.joint_keys import SIDES, joint, sticky
+from golden.identify.blackbox.moves import Hints, Move
+from golden.identify.blackbox.neighbourhood import alone, moves, nan_words, rare, resets
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS

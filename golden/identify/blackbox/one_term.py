@@ -46,8 +46,7 @@ class _Terms:
 def _terms(bank: Bank, name: str) -> _Terms:
     """The terms of questions with one term, "c" or "products", and what was answered."""
     alone = bank.of_kinds(frozenset(kind for kind, term in ALONE if term == name))
-    read = ["c"] if name == "c" else ["a", "b"]
-    factors = [alone.values(one).reshape(len(alone), -1) for one in read]
+    factors = [alone.values("c")[:, None]] if name == "c" else [alone.values("a"), alone.values("b")]
     with np.errstate(all="ignore"):
         each = np.prod(factors, axis=0)
     place = np.argmax(np.nan_to_num(np.abs(each)), axis=1)

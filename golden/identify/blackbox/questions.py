@@ -48,6 +48,8 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
     """(kind, operands) by the number of terms, `each` dot products of every stimulus kind."""
     k = takes.stored_k
     for name, products, with_c in (*_SHAPES, *(_PAIRS if k > 1 else ())):
+        if with_c and "c" in takes.unread:
+            continue
         parts = [stimuli.generate(takes, kind, each, rng) for kind in _DRAWN]
         whole = joined(parts)
         ranks = np.argsort(rng.random((len(whole["a"]), k)), axis=1)

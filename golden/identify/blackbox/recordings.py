@@ -25,8 +25,9 @@ from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
+from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.naming import nearest, with_names
-from golden.identify.blackbox.neighbourhood import Hints, Move, moves, nan_words
+from golden.identify.blackbox.neighbourhood import moves, nan_words
 from golden.identify.blackbox.policy import RECORDINGS
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened

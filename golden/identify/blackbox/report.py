@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.identify.blackbox.evidence import Forced, Meeting, Property
+from golden.identify.blackbox.evidence import Forced, Meeting, Property, Witness
 from golden.identify.blackbox.unexplained import Law
 from golden.model.instruction import Instruction
 from golden.notebook import Shown
@@ -49,6 +49,10 @@ class Example:
         """Plain values."""
         operands = {name: codes.tolist() for name, codes in self.operands.items()}
         return {"operands": operands, "box": self.box, "candidate": self.candidate}
+
+
+_Shows = TypeVar("_Shows", Example, Law, Forced, Witness)
+"""What shows a question."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,23 @@ class Found(Shown):
 
     def __repr__(self) -> str:
         return f"<Found: {self.sentence()}>"
+
+    def without_operands(self, unread: Sequence[str]) -> Found:
+        """The same with questions that do not have these operands, which the box does not read."""
+
+        def own(shown: _Shows) -> _Shows:
+            operands = shown.operands or {}
+            return replace(shown, operands={n: codes for n, codes in operands.items() if n not in unread})
+
+        return replace(
+            self,
+            example=None if self.example is None else own(self.example),
+            laws=tuple(one if one.operands is None else own(one) for one in self.laws),
+            forced=tuple(map(own, self.forced)),
+            properties=tuple(
+                replace(one, witnesses=tuple(map(own, one.witnesses))) for one in self.properties
+            ),
+        )
 
     @property
     def wrong(self) -> int:

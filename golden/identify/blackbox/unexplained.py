@@ -18,6 +18,7 @@ import numpy.typing as npt
 from golden.identify.blackbox.box import Bank, Box, Mask
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit, wrong_of
+from golden.identify.blackbox.missing_operands import as_own
 from golden.identify.diagnose.conditions import known, products_present, special, subnormal, zero_codes
 from golden.identify.minimising import costs
 from golden.identify.probe.probes import Unreachable, exact_code, factors
@@ -34,10 +35,13 @@ _WORD = re.compile(r"\b(\d+)\b")
 
 def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
     """Sentences about the answers of some banks that the candidate does not explain."""
-    operands = {name: np.concatenate([bank.operands[name] for bank in banks]) for name in banks[0].operands}
+    takes = candidate.takes
+    read = [name for name in banks[0].operands if name not in takes.unread]
+    operands = {name: np.concatenate([bank.operands[name] for bank in banks]) for name in read}
     answers = np.concatenate([bank.answers for bank in banks])
     expected = np.concatenate([bank.answered(candidate.program).copy() for bank in banks])
-    return known(candidate.instruction, operands, expected, expected != answers, answers, _OF)
+    own = as_own(candidate.instruction, takes)
+    return known(own, operands, expected, expected != answers, answers, _OF)
 
 
 def without_invented_words(fit: Fit, bank: Bank) -> Fit:
@@ -100,7 +104,8 @@ class Law:
 
 def broken(bank: Bank) -> tuple[Law, ...]:
     """The laws of single terms that the box breaks."""
-    alone = {name: _alone(bank, name == "c") for name in ("c", "products")}
+    terms = [name for name in ("c", "products") if name not in bank.takes.unread]
+    alone = {name: _alone(bank, name == "c") for name in terms}
     scaled = _factors(bank, alone)
     if scaled:
         return scaled
@@ -162,7 +167,7 @@ def _factors(bank: Bank, alone: dict[str, _Alone]) -> tuple[Law, ...]:
     """One factor of all products and one of c, if they differ."""
     d = bank.takes.formats["d"]
     found = {name: _factor(d, one) for name, one in alone.items()}
-    product, c = found["products"], found["c"]
+    product, c = found["products"], found.get("c")
     if not product or not c or product == c:
         return ()
     one, count = alone["products"], len(alone["products"].rows)
@@ -196,8 +201,10 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
     share = 0.1
     if count < _FEWEST or off.sum() < share * count:
         return None
-    what, right = ("one product alone", "a * b") if name == "products" else ("c alone", "c")
-    for said, value in _instead(one) if name == "products" else ():
+    with_b = name == "products" and "b" not in bank.takes.unread
+    element = ("one product alone", "a * b") if with_b else ("one element of a alone", "a")
+    what, right = element if name == "products" else ("c alone", "c")
+    for said, value in _instead(one) if with_b else ():
         if not _off(d, value, one.answers).any():
             text = f"it is no dot product: one pair of factors alone gives {said}, in all {count:,} questions"
             return _shown(bank, text, one.rows[off])

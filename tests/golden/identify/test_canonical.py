@@ -15,7 +15,8 @@ from golden import stimuli
 from golden.identify.blackbox import discriminate
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.canonical import _never, canonical_form
-from golden.identify.blackbox.neighbourhood import Hints, moves
+from golden.identify.blackbox.moves import Hints
+from golden.identify.blackbox.neighbourhood import moves
 from golden.program.steps import Align, Round, SpecialValues, Step, Sum
 from golden.unit import signature_of
 

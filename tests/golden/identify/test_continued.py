@@ -12,7 +12,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.errors import FileFormatError, OperandError
-from golden.identify.blackbox import dissecting, memory
+from golden.identify.blackbox import asking, dissecting, memory
 from golden.identify.blackbox.box import BudgetEnded
 from golden.unit import FunctionUnit
 
@@ -48,7 +48,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 def test_it_goes_on_with_what_it_knew(ended: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     path, first = ended
     assert not first.explains and first.wrong == 0
-    monkeypatch.setattr(dissecting, "find_order", None)  # what is known is not looked for again
+    monkeypatch.setattr(asking, "find_order", None)  # what is known is not looked for again
     monkeypatch.setattr(dissecting.fitting, "rank", None)
     before = path.read_bytes()
     found = golden.dissect(unit(wrapping), resume=path, **LIMITS)

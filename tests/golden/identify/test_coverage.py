@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.identify.blackbox import dissecting, policy
+from golden.identify.blackbox import asking, policy
 from golden.identify.blackbox.questions import KIND, Coverage
 from golden.number.formats import get_format, to_float
 from golden.unit import FunctionUnit
@@ -65,7 +65,7 @@ def test_what_was_asked_is_told() -> None:
 
 def test_one_wrong_code_of_one_element_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of 65,536: the rounds aim at codes that were not asked."""
-    monkeypatch.setattr(dissecting, "QUESTIONS", replace(policy.QUESTIONS, codes_from=0))
+    monkeypatch.setattr(asking, "QUESTIONS", replace(policy.QUESTIONS, codes_from=0))
 
     def dot(a: Any, b: Any, c: Any) -> Any:
         a = a.copy()

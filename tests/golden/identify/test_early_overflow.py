@@ -9,9 +9,10 @@ import numpy as np
 import golden
 from golden import stimuli
 from golden.identify.blackbox import structure
+from golden.identify.blackbox.asking import ORDINARY
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.dissecting import _ORDINARY, _Search
+from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.early_overflow import lowered, overflows_early
 from golden.program.signature import Operands
 from golden.unit import FunctionUnit, signature_of
@@ -31,7 +32,7 @@ def overflowing(asks: int) -> _Search:
 def test_where_products_overflow_early_ordinary_questions_are_asked_below(tmp_path: Path) -> None:
     search = overflowing(20_000)
     assert search.end == -20
-    part = search.bank.of_kinds(frozenset(_ORDINARY))
+    part = search.bank.of_kinds(frozenset(ORDINARY))
     answers = np.abs(golden.to_float("f32", part.answers))
     told = np.count_nonzero(np.isfinite(answers) & (answers > 0))
     assert told > 1000, "that many tell orders; 96 were asked of each kind first, few of them so low"

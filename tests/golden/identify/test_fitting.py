@@ -12,7 +12,16 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import candidates, fitting, neighbourhood, starting_points, structure
+from golden.identify.blackbox import (
+    candidates,
+    fitting,
+    joint_keys,
+    moves,
+    neighbourhood,
+    starting_points,
+    step_changes,
+    structure,
+)
 from golden.identify.blackbox import templates as orders
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
@@ -58,7 +67,7 @@ def test_what_did_not_help_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -
     assert first.wrong
     tried: list[Candidate] = []
 
-    def counted(one: Candidate, hints: neighbourhood.Hints) -> Iterator[neighbourhood.Move]:
+    def counted(one: Candidate, hints: moves.Hints) -> Iterator[moves.Move]:
         tried.append(one)
         return neighbourhood.moves(one, hints)
 
@@ -78,7 +87,7 @@ def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wro
     wrong = fitting.wrong_of(bank, start)
     assert wrong
     tried = fitting.Fit(start, wrong), fitting.sample_of(bank, start, 1)
-    plain = [move for move in neighbourhood.joint(start) if move.value == "25, up, nothing else"]
+    plain = [move for move in joint_keys.joint(start) if move.value == "25, up, nothing else"]
     better = fitting._step(tried[1], tried[0], plain, time.monotonic() + 60)
     assert better is not None and better.wrong == 0
 
@@ -126,7 +135,7 @@ def test_special_values_are_looked_for_in_any_registers_with_any_word() -> None:
     ins = golden.instruction("rtx_blackwell", name)
     start = candidate(ins, {})
     true = candidate(ins, {SpecialValues: {"of": ("c", "scales"), "nan": 0x7FC00001}})
-    tried = neighbourhood.moves(start, neighbourhood.Hints((0x7FC00001,), wide=False, faults=False))
+    tried = neighbourhood.moves(start, moves.Hints((0x7FC00001,), wide=False, faults=False))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -135,7 +144,7 @@ def test_fewer_bits_of_a_result_are_tried_with_every_rounding() -> None:
     true = candidate(ins, {})
     start = candidate(ins, {Round: {"result_fraction_bits": None, "rounding": "nearest_even"}})
     assert any(
-        (new := move.apply(start)) is not None and new.key == true.key for move in neighbourhood.joint(start)
+        (new := move.apply(start)) is not None and new.key == true.key for move in joint_keys.joint(start)
     )
 
 
@@ -182,7 +191,7 @@ def test_the_last_of_several_results_can_be_the_only_one_with_fewer_bits() -> No
     start = candidate(ins, {})
     bank = of_numbers(start, lambda **given: kept(ins.dot(**given), 6))
     for one in (start, candidate(ins, {Round: {"result_fraction_bits": 6}})):
-        before, tried = fitting.wrong_of(bank, one), (move.apply(one) for move in neighbourhood.joint(one))
+        before, tried = fitting.wrong_of(bank, one), (move.apply(one) for move in joint_keys.joint(one))
         least = min(fitting.wrong_of(bank, new) for new in tried if new is not None)
         assert before > 20 * least, (before, least)
 
@@ -223,9 +232,9 @@ def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -
     """Verdicts do not depend on what was checked before, and steps behind a rounding are checked for one."""
     ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
     own = candidate(ins, {})
-    some = list(neighbourhood.moves(own, neighbourhood.Hints(wide=False)))[::4]
+    some = list(neighbourhood.moves(own, moves.Hints(wide=False)))[::4]
 
-    def verdicts(tried: list[neighbourhood.Move]) -> dict[str, bool]:
+    def verdicts(tried: list[moves.Move]) -> dict[str, bool]:
         candidates._begun.cache_clear()
         candidates._root.cache_clear()
         return {move.text: move.apply(own) is None for move in tried}
@@ -262,13 +271,11 @@ def test_a_wider_register_in_the_place_of_what_is_spared_is_found_to_be_that() -
         o.with_steps([wide if s == last else s for s in o.steps]) for o in ins.program.operations
     )
     assert start is not None
-    found = (move.apply(start) for move in neighbourhood.joint(start))
+    found = (move.apply(start) for move in joint_keys.joint(start))
     assert own.key in {one.key for one in found if one is not None}
     even = next(iter(neighbourhood.resets(start))).apply(start)
     assert even is not None and own.key in {
-        one.key
-        for move in neighbourhood.moves(even, neighbourhood.Hints())
-        if (one := move.apply(even)) is not None
+        one.key for move in neighbourhood.moves(even, moves.Hints()) if (one := move.apply(even)) is not None
     }
 
 
@@ -294,10 +301,10 @@ def test_the_point_and_the_width_of_a_register_are_one_change() -> None:
     ins = golden.instruction("turing", "HMMA.1688.F32")
     true, start = candidate(ins, {Sum: {"exponent": 0, "width": 9}}), candidate(ins, {})
     found = [
-        move.text for move in neighbourhood._held(start) if (one := move.apply(start)) and one.key == true.key
+        move.text for move in joint_keys._held(start) if (one := move.apply(start)) and one.key == true.key
     ]
     assert found == ["sum of products and c: width = 9 above 2^0, wrap"]
-    made = [move.apply(start) for move in neighbourhood.joint(start)]
+    made = [move.apply(start) for move in joint_keys.joint(start)]
     assert true.key in {one.key for one in made if one is not None}
 
 
@@ -359,7 +366,7 @@ def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() 
     rounded, own = 0x7FC00001, 0xFFC00000
     true = candidate(ins, {SpecialValues: {"of": ("c",), "nan": own}, Round: {"nan": rounded}})
     start = candidate(ins, {SpecialValues: {"of": ("products", "c"), "nan": rounded}})
-    tried = neighbourhood.moves(start, neighbourhood.Hints((rounded, own)))
+    tried = neighbourhood.moves(start, moves.Hints((rounded, own)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -380,7 +387,7 @@ def test_fewer_registers_are_tried_in_the_place_of_what_stood_in_for_them(
     own: dict[str, Any] = {"nan": 0x7FC00000, "nans": ()}
     wanted = candidate(ins, {SpecialValues: own | true, Round: {"nan": 0xFFC00000}})
     start = candidate(ins, {SpecialValues: own | found})
-    tried = neighbourhood.moves(start, neighbourhood.Hints((0xFFC00000, 0x7FC00001)))
+    tried = neighbourhood.moves(start, moves.Hints((0xFFC00000, 0x7FC00001)))
     assert any((new := move.apply(start)) is not None and new.key == wanted.key for move in tried)
 
 
@@ -397,7 +404,7 @@ def test_special_values_of_earlier_results_alone_are_looked_for() -> None:
         return made
 
     start, true = of(opposite_infinities="last"), of(of=("addends",))
-    tried = neighbourhood.moves(start, neighbourhood.Hints())
+    tried = neighbourhood.moves(start, moves.Hints())
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -441,7 +448,7 @@ def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
 
     own, shown = 0x7FC00000, 0x7FFFFFFF
     start, true = made(own, nan=shown), made(shown, nan=shown, first_nan=True)
-    tried = neighbourhood.moves(start, neighbourhood.Hints((shown,)))
+    tried = neighbourhood.moves(start, moves.Hints((shown,)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -599,10 +606,7 @@ def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
     start = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": False}})
     wanted = candidate(ins, {Fma: quiet | {"nan_order": ()}, Additions: quiet | {"first_nan": True}})
     assert start.operations != wanted.operations
-    made = [
-        move.apply(start)
-        for move in neighbourhood._same_words(start, neighbourhood.Hints(words=(0x7FC00001,)))
-    ]
+    made = [move.apply(start) for move in step_changes._same_words(start, moves.Hints(words=(0x7FC00001,)))]
     assert wanted.operations in [one.operations for one in made if one is not None]
 
 
@@ -614,7 +618,7 @@ def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> No
     bank = bank_of(true, 60)
     plain = true.with_operations(replace(o, operand_format=None) for o in true.operations)
     assert plain is not None
-    every = {move.text: move for move in neighbourhood.moves(plain, neighbourhood.Hints())}
+    every = {move.text: move for move in neighbourhood.moves(plain, moves.Hints())}
     more = [every["multiply of a and b: normalize = True"], every["a and b: format = f16"]]
     first = fitting.Fit(plain, fitting.wrong_of(bank, plain), ["another = change"])
     found = fitting._with_others(fitting.sample_of(bank, plain, 1), first, more, time.monotonic() + 60)

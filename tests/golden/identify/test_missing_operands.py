@@ -143,3 +143,13 @@ def test_a_function_without_a_or_d_is_refused() -> None:
         dissect(converter, {"d": "s8"}, 1)
     result = CliRunner().invoke(app, ["dissect", "python:x.py:f", "--formats", "b=f16,d=f32", "--k", "1"])
     assert result.exit_code == 2 and "formats lack a, expected a, d, and b and c" in result.output
+
+
+def test_what_is_not_explained_is_said_without_operands_that_the_unit_lacks() -> None:
+    """A product with inverted bits: no law, condition or example speaks of c."""
+    formats = {"a": "f32", "b": "f32", "d": "f32"}
+    found = dissect(lambda a, b: multiplier(a, b) ^ np.uint32(0x3000), formats, 1, seconds=6, asks=3_000)
+    assert not found.explains and found.example is not None and found.laws
+    assert set(found.example.operands) == {"a", "b"}
+    assert all("c" not in (law.operands or {}) for law in found.laws)
+    assert not re.search(r"\bc = |\bc alone|C alone", found.report)

@@ -13,7 +13,8 @@ import golden
 from golden.identify.blackbox import (
     early_overflow,
     fitting,
-    neighbourhood,
+    joint_keys,
+    moves,
     starting_points,
     structure,
 )
@@ -48,7 +49,7 @@ def with_keys(one: Candidate, kind: type[Step], **keys: Any) -> Candidate:
 
 
 def reached(one: Candidate) -> list[object]:
-    made = (move.apply(one) for move in neighbourhood.joint(one))
+    made = (move.apply(one) for move in joint_keys.joint(one))
     return [new.operations for new in made if new is not None]
 
 
@@ -76,7 +77,7 @@ def test_a_sticky_bit_is_tried_below_every_width() -> None:
         bank.add(kind, operands, wanted.dot(**operands))
     wrong = fitting.wrong_of(bank, start)
     assert wrong > len(bank) // FITS.far
-    found = fitting._widths(bank, Fit(start, wrong), neighbourhood.Hints(wide=False), time.monotonic() + 60)
+    found = fitting._widths(bank, Fit(start, wrong), moves.Hints(wide=False), time.monotonic() + 60)
     assert found.wrong == 0, "that is how starts which are far off are ranked"
 
 

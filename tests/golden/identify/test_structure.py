@@ -21,8 +21,10 @@ from golden.identify.blackbox import fitting, structure, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.fitting import Effort, Fit, fit, rank, various, wrong_of
+from golden.identify.blackbox.joint_keys import joint
+from golden.identify.blackbox.moves import Hints
 from golden.identify.blackbox.naming import differences
-from golden.identify.blackbox.neighbourhood import Hints, joint, moves, rare
+from golden.identify.blackbox.neighbourhood import moves, rare
 from golden.identify.blackbox.one_term import as_rounded, losing, with_register_limits
 from golden.identify.blackbox.product_groups import find_product_groups
 from golden.identify.blackbox.questions import simple

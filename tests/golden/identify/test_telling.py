@@ -13,11 +13,12 @@ import pytest
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.identify.blackbox import discriminate, dissecting, fitting
+from golden.identify.blackbox import checking, discriminate, fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.neighbourhood import Hints, moves, resets
+from golden.identify.blackbox.moves import Hints
+from golden.identify.blackbox.neighbourhood import moves, resets
 from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
 from golden.identify.blackbox.templates import align, skeletons
 from golden.model.instruction import Instruction
@@ -688,7 +689,7 @@ def test_what_shows_a_candidate_is_looked_for_in_the_time_that_is_left(
         now = time.monotonic()
         given.extend((limit - now, end - now))
 
-    monkeypatch.setattr(dissecting, "weigh", weighed)
+    monkeypatch.setattr(checking, "weigh", weighed)
     search._evidence(candidate(ins))
     assert given[0] <= given[1] <= most + 0.01 and (left < 0 or given[1] > most - 1)
 
@@ -742,7 +743,7 @@ def test_what_the_last_questions_show_is_mended_and_not_called_asked() -> None:
     search, near = _flushing()
     assert search._fit_to_the_last()  # as long as there are questions, they come first
     assert search.state.fit is not None and search.state.fit.candidate is near
-    search.given = search.dense.queries
+    search.asks = search.dense.queries
     assert not search._fit_to_the_last()
     assert search.state.fit.wrong == 0 and not search.state.differing
     assert search.state.fit.candidate is not near

@@ -13,11 +13,11 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.identify.blackbox import fitting, neighbourhood, starting_points, structure
+from golden.identify.blackbox import fitting, joint_keys, neighbourhood, starting_points, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.neighbourhood import Hints, Move
+from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.one_term import one_sided
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import tree_of_unit
@@ -85,12 +85,12 @@ def test_a_word_that_shows_without_c_alone_is_one_to_try() -> None:
 def test_an_alignment_is_put_in_with_its_width_and_rounding_at_once() -> None:
     true, (dot, add) = bulk(), BULK.program.operations
     exact = made([dot.with_steps(step for step in dot.steps if not isinstance(step, Align)), add])
-    assert lead_to(neighbourhood.joint(exact), exact, true)
+    assert lead_to(joint_keys.joint(exact), exact, true)
 
 
 def test_products_that_are_normalised_are_aligned_to_another_width_at_once() -> None:
     start = bulk(kind=Align, fraction_bits=(("products", 33),))
-    assert lead_to(neighbourhood.joint(start), start, bulk(kind=Multiply, normalize=True))
+    assert lead_to(joint_keys.joint(start), start, bulk(kind=Multiply, normalize=True))
 
 
 def test_one_operation_as_more_answers_alike() -> None:
@@ -211,7 +211,7 @@ def test_products_that_overflow_and_a_sum_seen_by_one_bit_are_found_where_rounde
     *body, last = first.operations[DOT].steps
     normal = Normalize(of=("total",), fraction_bits=(("total", 24),), rounding="toward_zero")
     start = made([dot.with_steps((*body, normal, last)), BULK.program.operations[ADD]])
-    assert lead_to(neighbourhood.joint(start), start, true)
+    assert lead_to(joint_keys.joint(start), start, true)
 
 
 def test_sums_of_few_bits_that_are_less_show_a_complement_where_c_does_not_enter(

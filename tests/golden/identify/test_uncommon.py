@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from golden.identify.blackbox import neighbourhood, starting_points
+from golden.identify.blackbox import moves, neighbourhood, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.questions import simple
@@ -48,7 +48,7 @@ def test_scales_are_put_in_and_left_out() -> None:
     without = starting_points._unscaled(exact)
     assert without is not None
     for tried, start, wanted in ((neighbourhood.moves, exact, without), (neighbourhood.rare, without, exact)):
-        given = (neighbourhood.Hints(wide=False),) if tried is neighbourhood.moves else ()
+        given = (moves.Hints(wide=False),) if tried is neighbourhood.moves else ()
         made = [move.apply(start) for move in tried(start, *given)]
         assert wanted.key in [one.key for one in made if one is not None]
 

@@ -1,0 +1,304 @@
+"""Whether a candidate is right: rounds of new questions, then questions that its rivals answer differently,
+then the evidence for each key. A counterexample sends it back to be fitted.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from golden import stimuli
+from golden.identify.blackbox import discriminate, fitting, starting_points
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.evidence import Evidence, Forced, forced, shrunk, weigh
+from golden.identify.blackbox.first_candidate import Starting
+from golden.identify.blackbox.moves import Move
+from golden.identify.blackbox.neighbourhood import nan_words
+from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
+from golden.identify.sample import evenly, joined, picked
+
+_SOLVED = "found by a solver"
+
+
+_SHOWN = "shown in the report"
+
+
+@dataclass(frozen=True)
+class _Rivals:
+    """Candidates in `left`, with the key that each changes, that answer the first `bank_size` questions of
+    the bank as the candidate with key `of` does."""
+
+    of: object
+    left: list[tuple[str, Candidate]]
+    bank_size: int
+
+
+@dataclass(eq=False)
+class Checking(Starting):
+    """A search that checks its candidate, and fits it again after counterexamples."""
+
+    solver: float = 0.0
+
+    weighed: tuple[object, Evidence] | None = field(init=False, default=None)
+    forced: list[Forced] = field(init=False, default_factory=list)
+    clean: dict[object, int] = field(init=False, default_factory=dict)
+    tried: set[str] = field(init=False, default_factory=set)
+    rivals: _Rivals | None = field(init=False, default=None)
+    other_orders: dict[str, list[Candidate]] = field(init=False, default_factory=dict)
+    plainer: list[fitting.Fit] = field(init=False, default_factory=list)
+
+    def _check(self) -> bool:
+        """Checks the candidate on operands of every kind until the limits end. After a counterexample it is
+        fitted again, with more effort each time that did not help. Returns whether the last candidate was
+        checked."""
+        efforts = list(fitting.Effort)
+        explained = (
+            self.state.fit
+        )  # the last candidate without known errors: partial explanations may mislead
+        while self.state.fit is not None:
+            fit, candidate = self.state.fit, self.state.fit.candidate
+            left = self._share_left()  # a round that finds a counterexample leaves budget for the next ones
+            share = min(
+                QUESTIONS.growth[min(self.turn, len(QUESTIONS.growth) - 1)],
+                max(left // 3, min(left, QUESTIONS.last)),
+            )
+            if share < self._least or self.dense.left < self.reserve:
+                if self.state.differing:
+                    self._ask_the_rest()
+                return bool(self.state.differing)
+            # The candidate is wrong on the bank: change it. After this branch its checks count from zero.
+            if fit.wrong:
+                self._ask_wrong_again(candidate)
+                far = fit.wrong > len(self.bank) // STARTS.far and efforts[:1] == [fitting.Effort.ANEW]
+                others = self._others(fit) if far or not efforts else []
+                if others:
+                    self._refit([*others, fit], fitting.Effort.ANY)
+                    self.state.differing = {}
+                    continue
+                if not efforts:
+                    if not self._one_more_round(fit, share):
+                        return True
+                    efforts = list(fitting.Effort) if self.state.fit.wrong > fit.wrong else efforts
+                    continue
+                effort = efforts.pop(0)
+                few = effort is fitting.Effort.FEW and fit.wrong <= STARTS.handful
+                if few or effort is fitting.Effort.ANEW:  # few wrong answers show little: collect more first
+                    self._round(share)
+                    fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
+                if effort is fitting.Effort.ANEW:
+                    efforts = list(fitting.Effort) if self._anew(fit) else efforts
+                    continue
+                kept = STARTS.fits // 2 if effort < fitting.Effort.INSTEAD else 2
+                others = self._others(explained or fit) if effort is fitting.Effort.FEW else []
+                self._refit([*others, fit, *self.ranked[1:kept]], effort)
+                self.state.differing = {}
+                continue
+            # The candidate explains the whole bank: search a counterexample in new questions, then in
+            # recorded ones.
+            efforts, explained = list(fitting.Effort), fit
+            self.tried.clear()
+            wrong = self._round(share) or self._recall(candidate)
+            # After some clean rounds, use questions that the remaining rivals answer differently.
+            turns = self.rival_rounds.get(candidate.key, 0)
+            self.clean[candidate.key] = 0 if wrong else self.clean.get(candidate.key, 0) + 1
+            ready = self.clean[candidate.key] >= (QUESTIONS.clean if share > QUESTIONS.last else 1)
+            if ready and turns < len(QUESTIONS.separating):
+                self.rival_rounds[candidate.key] = turns + 1
+                wrong = self._separate_rivals(fit, QUESTIONS.separating[turns], far=turns > 0)
+                if self._take_other(fit, wrong):
+                    continue
+            if wrong:  # the checks were of a candidate that has to change; the bank is counted again
+                self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
+                self.state.differing = {}
+        return False
+
+    def _one_more_round(self, fit: fitting.Fit, share: int) -> bool:
+        """One more round after all efforts failed; whether the search goes on. A handful of wrong answers
+        shows little, and one more counterexample can show what the candidate lacks."""
+        self._round(share)
+        self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, fit.candidate))
+        return fit.wrong <= STARTS.handful
+
+    def _anew(self, fit: fitting.Fit) -> bool:
+        """Whether another start, fitted from the beginning, explains more."""
+        self.state.fit, self.state.differing = fit, {}
+        self._also(starting_points.anew(fit.candidate, self.orders, self.bank, STARTS.anew))
+        return self.state.fit.wrong < fit.wrong
+
+    def _ask_the_rest(self) -> None:
+        """Spends the queries of one moment after the time for fits has ended. A candidate that they refute
+        can no longer be corrected, and is not reported as explained."""
+        each = int(min(TIMES.moment, self.dense.left / 4) / self.pace) // (self._aims * len(stimuli.KINDS))
+        share = min(self._share_left(), each)
+        if share >= self._least:
+            self._round(share)
+
+    def _fit_to_the_last(self) -> bool:
+        """Fits once more if the queries have ended, but not the time, and the last ones refute a candidate
+        that is near. The changed candidate is not checked any more, so it is not reported as explained.
+        Returns whether nothing changed."""
+        first = self.state.fit
+        if first is None or self._share_left() >= self._least:
+            return True
+        self.state.fit = replace(first, wrong=fitting.wrong_of(self.bank, first.candidate))
+        for effort in fitting.Effort:
+            fit = self.state.fit
+            if not 0 < fit.wrong <= len(self.bank) // STARTS.far or self.dense.left < self.reserve:
+                break
+            self._refit([fit, *self.ranked[1 : STARTS.fits // 2]], effort)
+            now = self.state.fit
+            if now.candidate.key != fit.candidate.key:
+                self._recall(now.candidate)
+                wrong = fitting.wrong_of(self.bank, now.candidate)
+                self.state.fit, self.state.differing = replace(now, wrong=wrong), {}
+        return self.state.fit.candidate.key == first.candidate.key
+
+    def _others(self, fit: fitting.Fit) -> list[fitting.Fit]:
+        """A few other orders of the sum that were not fitted to these counterexamples. If no key explains the
+        counterexamples, they may show the order."""
+        until = time.monotonic() + min(TIMES.orders, self.dense.left / 8)
+        starts = discriminate.other_starts(fit.candidate, self.orders, self.bank, until)
+        found = [one for one in starts if one.candidate.order not in self.tried][: STARTS.others]
+        self.tried.update(one.candidate.order for one in found)
+        return found
+
+    def _separate_rivals(self, fit: fitting.Fit, each: int, far: bool) -> bool:
+        """Queries that the candidate and its rivals, which agree on the whole bank, answer differently;
+        whether the candidate was wrong on any. `far`: as in `_rivals`."""
+        self._report_progress("separating rivals", self.turn, 0)
+        candidate, rivals = fit.candidate, self._rivals(fit, far)
+        rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._separation_seconds
+        drawn = [
+            discriminate.questions(candidate, rivals, each, rng, end),
+            discriminate.below_the_last_bit(candidate, each // 2, partial(rng, 0)),
+        ]
+        parts = [one for one in drawn if one is not None]
+        if not parts:
+            return False
+        whole = joined(parts)
+        some = evenly(np.arange(len(whole["a"])), self._left)
+        whole, answers = self._final_queries(picked(whole, some))
+        self.bank.add("between rivals", whole, answers)
+        return bool((candidate.dot(**whole) != answers).any())
+
+    def _take_other(self, fit: fitting.Fit, wrong: bool) -> bool:
+        """Takes a program with other keys that explains all answers, too, if the candidate was wrong on the
+        queries between the two, or is longer. It is then checked as any other."""
+        banks = self.bank, self.checked
+        left = [one for one in self.plainer if all(b.explained(one.candidate.program) for b in banks)]
+        if not left or not (
+            wrong or discriminate.words(left[0].candidate) < discriminate.words(fit.candidate)
+        ):
+            return False
+        self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].changes), {}
+        return True
+
+    def _rivals(self, fit: fitting.Fit, far: bool) -> list[tuple[str, Candidate]]:
+        """Programs that answer the whole bank as a candidate does, with the key that each changes. `far`:
+        also programs more than one key away. They cost more to find, so the neighbours are separated
+        first."""
+        candidate = fit.candidate
+        known = self.rivals
+        if known is not None and known.of == candidate.key:  # the bank may have grown since
+            new = self.bank.part(np.arange(known.bank_size, len(self.bank)))
+            left = [(key, one) for key, one in known.left if not new.wrong(one.program).any()]
+        else:
+            end = time.monotonic() + self._separation_seconds
+            changes = discriminate.neighbours(candidate, self._words(), causes=True)
+            left, self.plainer = discriminate.alike(candidate, self.bank, changes, end), []
+        if far:
+            others = [(discriminate.ORDER, one) for one in self._other_orders(candidate)]
+            self.plainer = discriminate.plainer(fit, self.bank, time.monotonic() + self._separation_seconds)
+            left = [*others, *((discriminate.OTHER_WORDS, one.candidate) for one in self.plainer), *left]
+        left = discriminate.apart(candidate, left)
+        self.rivals = _Rivals(candidate.key, left, len(self.bank))
+        return left
+
+    def _other_orders(self, candidate: Candidate) -> list[Candidate]:
+        """Programs with other orders that explain the whole bank, too. They are searched once for all
+        candidates of one order: what did not explain the smaller bank does not explain the larger one."""
+        if candidate.order not in self.other_orders:
+            until = time.monotonic() + min(TIMES.rival_orders, self.dense.left / 8)
+            found = discriminate.other_orders(candidate, self.orders, self.bank, until)
+            self.other_orders[candidate.order] = list(found)
+        return [one for one in self.other_orders[candidate.order] if self.bank.explained(one.program)]
+
+    @property
+    def _separation_seconds(self) -> float:
+        return min(TIMES.separating, self.dense.left / 4)
+
+    def _neighbours(self, candidate: Candidate) -> list[Move]:
+        return discriminate.neighbours(candidate, self._words())
+
+    def _words(self) -> tuple[int, ...]:
+        """The NaNs that the box has answered."""
+        d = self.takes.formats["d"]
+        return nan_words(d, self.bank.answers.tolist()) if d.is_float else ()
+
+    def _evidence(self, candidate: Candidate) -> Evidence:
+        """What refutes the neighbours of a candidate that explains the bank, and what remains undecided."""
+        left = max(self.dense.left, 0)
+        limit = time.monotonic() + min(TIMES.neighbours, left / 2)
+        end, ask = limit + min(TIMES.simplifying, left / 4), self._final_queries
+        return weigh(candidate, self.bank, self._neighbours(candidate), limit, ask, end)
+
+    def _weigh(self, fit: fitting.Fit) -> Evidence:
+        """The evidence, once for a candidate and a bank. Its queries join the bank as any others: a wrong
+        answer is a counterexample."""
+        candidate = fit.candidate
+        if self.weighed is None or self.weighed[0] != (candidate.key, len(self.bank)):
+            # First the recorded questions, which cost nothing; then queries for what they leave open.
+            self._rule_out(fit)
+            evidence = self._evidence(candidate)
+            evidence = self._solved(candidate, evidence)
+            until = time.monotonic() + min(TIMES.forced, max(self.dense.left, 0) / 8)
+            first = forced(fit.changes, self.bank)
+            self.forced, queried = shrunk(first, fit.changes, self.bank, until, self._final_queries)
+            for one in filter(None, (evidence.queried, queried)):
+                self.bank.add(_SHOWN, *one)
+            self.weighed = (candidate.key, len(self.bank)), evidence
+        return self.weighed[1]
+
+    def _solved(self, candidate: Candidate, evidence: Evidence) -> Evidence:
+        """The evidence after a solver compared the values of keys that no question separates: values that it
+        proves to be the same are not undecided, and its operands for the others are sent to the box. Keys
+        that every unit has come first. It has its seconds once for a dissection."""
+        start, left = time.monotonic(), min(self.solver, max(self.dense.left, 0) / 2)
+        if left <= 0:
+            return evidence
+        keys = sorted(evidence.properties, key=lambda one: discriminate.is_extra(one.key))
+        units = (unit for one in keys for _, unit in one.alike)
+        found, equal = discriminate.by_solver(candidate, units, left)
+        self.solver -= time.monotonic() - start
+        if found is not None:
+            some = evenly(np.arange(len(found["a"])), self._left)
+            queried = self._final_queries(picked(found, some))
+            self.bank.add(_SOLVED, *queried)
+            evidence = self._evidence(candidate)
+        return replace(evidence, properties=tuple(one.without(equal) for one in evidence.properties))
+
+    def _rule_out(self, fit: fitting.Fit) -> None:
+        """Adds questions of the rounds to the bank that refute rivals which the bank leaves open. Keys that
+        every unit has come first, because the time may end."""
+        rivals = sorted(self._rivals(fit, far=False), key=lambda rival: discriminate.is_extra(rival[0]))
+        until = time.monotonic() + min(TIMES.ruling_out, max(self.dense.left, 0) / 4)
+        for _, one in rivals:
+            if time.monotonic() > until:
+                break
+            if self.bank.explained(one.program) and not self.checked.explained(one.program):
+                self.bank.take(self.checked.some_wrong(one.program, 1))
+
+    def _shown_wrong(self) -> bool:
+        """Whether a query for the evidence refutes a candidate that explained all answers before."""
+        fit = self.state.fit
+        if fit is None or fit.wrong or not self.state.differing or self.dense.left < self.reserve:
+            return False
+        if not self._recall(fit.candidate):
+            self._weigh(fit)
+        wrong = fitting.wrong_of(self.bank, fit.candidate)
+        if wrong:
+            self.state.fit, self.state.differing = replace(fit, wrong=wrong), {}
+        return bool(wrong)

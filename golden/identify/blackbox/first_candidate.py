@@ -1,0 +1,255 @@
+"""The first candidate: the skeletons of the order that masks showed, fitted to the first questions.
+
+The nearest come first, and the best starts get more effort each time that none explains all questions.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from golden.identify.blackbox import discriminate, early_overflow, fitting, starting_points, structure
+from golden.identify.blackbox.asking import ORDINARY, Asking
+from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.candidates import candidate as made_candidate
+from golden.identify.blackbox.early_overflow import of_numbers
+from golden.identify.blackbox.one_term import one_sided, with_register_limits
+from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
+from golden.identify.blackbox.questions import SIGNS
+from golden.identify.blackbox.templates import grouped, skeletons, uncommon
+from golden.identify.blackbox.unexplained import Law, by_magnitude
+
+
+@dataclass(eq=False)
+class Starting(Asking):
+    """A search up to its first candidate; `state.fit` is the nearest one."""
+
+    mode_before: Candidate | None = None
+    near: Candidate | None = None
+
+    orders: list[fitting.Fit] = field(init=False, default_factory=list)
+    groups: tuple[tuple[int, ...], ...] = field(init=False, default=())
+    laws: tuple[Law, ...] = field(init=False, default=())
+
+    def _begin_near(self) -> None:
+        """Starts with the nearest of the intended unit and the candidate of another mode, after single
+        changes."""
+        starts = [one for one in (self.near, self.mode_before) if one is not None]
+        made = [made_candidate(self.takes, one.operations, one.order) for one in starts]
+        fits = [fitting.Fit(one, fitting.wrong_of(self.bank, one)) for one in made if one is not None]
+        if fits:
+            first = min(fits, key=lambda one: one.wrong)
+            self.state.fit = fitting.fit(self.bank, first, time.monotonic() + self.dense.left / TIMES.sharers)
+
+    def _first_candidate(self) -> None:
+        kept = self.state.fit
+        ordinary = self.bank.of_kinds(frozenset(ORDINARY)) if self.takes.formats["d"].is_float else self.bank
+        ordinary = ordinary if self.end is None else of_numbers(ordinary)
+        if kept is not None and not kept.wrong:
+            if self.near is not None:  # the intended unit has to compete with other orders, as any start
+                self._rank(ordinary, self._made())
+            return
+        self._report_progress("fitting orders of the sum", 0, 1)
+        # 1. Groups that questions showed, and one's complement: fewer orders, so they are tried before all
+        # others.
+        of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
+        of_groups = starting_points.counted(self.bank, of_groups)  # masks show nothing: consider all orders
+        subtracted = self._made_in_complement(of_groups)
+        for some in (subtracted, of_groups):
+            if some:
+                kept = self._begun(ordinary, some, kept)
+                if kept is not None and not kept.wrong:
+                    return
+        made = self._made()
+        self._begun(ordinary, made, kept)
+        # 2. All orders of the tree. `orders` keeps the ranking, for later rivals and restarts.
+        starts = fitting.various(self.orders, STARTS.fits)
+        # 3. The keys found so far in other orders; then starts from the questions with few terms, which no
+        # wrong order affects.
+        now = self._reordered(made)
+        if now is not None and now.wrong:  # the order is wrong, or something apart from the order
+            nearest = self._nearer(ordinary, made)
+            self._refit([now, *nearest[: STARTS.halved_fits]], fitting.Effort.SINGLE, quick=True)
+        elif now is not None:
+            self._simpler(now, starts)
+        now = self.state.fit
+        if now is not None and now.wrong:
+            self._also(self._twins(now))
+        now = self.state.fit
+        # 4. Structures that few units have, only while the candidate is far off: they are many.
+        if now is not None and now.wrong > len(self.bank) // STARTS.near:
+            self._also(self._uncommon(ordinary))
+        # 5. More effort on the best starts. After this stage `fit` is the candidate with the fewest wrong
+        # answers.
+        for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
+            if self.state.fit is not None and self.state.fit.wrong:
+                self._refit(self.ranked[: STARTS.fits // 2], effort)
+
+    def _ask_laws(self) -> None:
+        """If no start explains all answers, tests whether the order of the sum depends on the magnitudes."""
+        fit = self.state.fit
+        if fit is not None and fit.wrong and not self.own.state:
+            law = by_magnitude(self.dense, self.state.tree)
+            self.laws = () if law is None else (law,)
+
+    def _rank(self, ordinary: Bank, made: list[Candidate]) -> None:
+        """Ranks skeletons by their wrong answers: the starts, and later the rivals of the result."""
+        self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
+
+    def _made(self) -> list[Candidate]:
+        """The skeletons of the order that masks showed."""
+        found = with_register_limits(
+            self.bank, starting_points.counted(self.bank, skeletons(self.takes, self.state.tree))
+        )
+        end = self.end
+        return found if end is None else [structure.overflowing(one, end) or one for one in found]
+
+    def _made_in_complement(self, of_groups: list[Candidate]) -> list[Candidate]:
+        """Skeletons that subtract in one's complement, if the sign of a zero c shows that, or if sums that
+        need no rounding are wrong to one side. The nearest order without one's complement is seldom the
+        nearest with it."""
+        if SIGNS in self.bank.kinds:
+            return [new for one in (*of_groups, *self._made()) for new in structure.in_complement(one)]
+        if one_sided(self.bank):
+            return list(filter(None, map(structure.in_complement_without_c, self._made())))
+        return []
+
+    def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
+        """The result of the nearest skeletons, or of a candidate that was kept."""
+        self._rank(ordinary, made)
+        for turn in range(QUESTIONS.between if self.end is not None and self.own.pattern is None else 0):
+            if not self._ask_between_orders(ordinary, turn):
+                break
+            ordinary = of_numbers(self.bank.of_kinds(frozenset(ORDINARY)))
+            self._rank(ordinary, made)
+        first = fitting.of_both_kinds(self.ranked, STARTS.first)
+        self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
+        now = self.state.fit
+        if now is not None and now.wrong:
+            self._ask_wrong_again(now.candidate)
+        if now is not None and 0 < now.wrong <= STARTS.handful:
+            self._query_near(now)
+        return self.state.fit
+
+    def _ask_between_orders(self, ordinary: Bank, turn: int) -> bool:
+        """Queries that separate the orders ranked first; whether any operands were found for that."""
+        those = early_overflow.alike_so_far(self.orders, len(ordinary))
+        if len(those) < 2 or self.end is None:
+            return False
+        found = early_overflow.between(those, self.end, partial(self._rng, 2000 + turn))
+        if found is not None and len(found["a"]) <= self.dense.asks // QUESTIONS.lowered_share:
+            self.bank.add(discriminate.TIES, *self.dense.ask(found))
+            return True
+        return False
+
+    def _query_near(self, near: fitting.Fit) -> None:
+        """One round aimed at a candidate that is wrong on a handful of questions. They show too little of
+        what it lacks, and any other attempt costs more than queries aimed at it."""
+        share = min(QUESTIONS.growth[0], self._share_left() // 3)
+        if share >= self._least and self.dense.left > self.reserve:
+            self._round(share)
+            self.state.differing = {}
+            self._refit([near], fitting.Effort.SINGLE, quick=True)
+
+    def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
+        """The result of the first starts, or another order with the same ends if that explains more."""
+        now = self.state.fit
+        if now is not None and now.wrong:
+            until = time.monotonic() + min(TIMES.orders, self.dense.left / 8)
+            self._also(starting_points.reordered(self.bank, now, made, until)[: STARTS.first])
+        return self.state.fit
+
+    def _also(self, starts: list[fitting.Fit]) -> None:
+        """Fits more starts, each for a short time, and ranks them with the earlier ones."""
+        now, before = self.state.fit, self.ranked
+        if starts and now is not None:
+            self._refit([*starts, now], fitting.Effort.SINGLE, quick=True)
+            every = {one.candidate.operations: one for one in (*before, *self.ranked)}
+            self.ranked = sorted(every.values(), key=lambda one: one.wrong)
+
+    def _twins(self, now: fitting.Fit) -> list[fitting.Fit]:
+        """The best one, and the order that was ranked first, in more operations."""
+        first = [now, *self.orders[:1]]
+        return [
+            fitting.Fit(two, one.wrong, one.changes)
+            for one in first
+            for two in structure.twins(one.candidate)
+        ]
+
+    def _uncommon(self, ordinary: Bank) -> list[fitting.Fit]:
+        """Rare structures after a few changes each, used when no other start is near. They join the
+        orders."""
+        before, until = self.orders, time.monotonic() + self.dense.left / TIMES.sharers
+        first = starting_points.rounded_first(self.bank)
+        forms = [*uncommon(self.takes), *(uncommon(self.takes, first) if first is not None else ())]
+        made = with_register_limits(self.bank, starting_points.counted(self.bank, forms))
+        ranked = fitting.rank(ordinary, self.bank, made, until)
+        self.orders = sorted([*before, *ranked], key=lambda one: one.wrong)
+        near = replace(fitting.hints(self.bank), wide=False)
+        return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), near, until)[
+            : STARTS.halved_fits
+        ]
+
+    def _simpler(self, found: fitting.Fit, starts: list[fitting.Fit]) -> None:
+        """Takes a start with at most half the steps that ranked equally, if it explains all answers, too. A
+        program with few steps has fewer keys that no question decides."""
+        before, nearest = self.ranked, min((one.wrong for one in starts), default=0)
+        near = [one for one in starts if one.wrong <= nearest + nearest // 4]
+        few = [one for one in near if 2 * one.steps <= found.steps][: STARTS.first]
+        if few:
+            self._refit(few, fitting.Effort.SINGLE, quick=True)
+            now = self.state.fit
+            if now is None or now.wrong:
+                self.state.fit, self.ranked = found, before
+
+    def _nearer(self, ordinary: Bank, made: list[Candidate]) -> list[fitting.Fit]:
+        """More starts than widths alone give, ranked after a few changes: skeletons with the ends that one
+        product and c show, and those already ranked."""
+        until, now = time.monotonic() + self.dense.left / TIMES.sharers, self.state.fit
+        if now is not None and not fitting.wrong_of(ordinary, now.candidate):
+            ordinary = self.bank  # the error lies elsewhere: ordinary questions no longer separate orders
+        more = starting_points.starts(self.bank, ordinary, made, until)
+        ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, STARTS.halved))
+        hints = replace(fitting.hints(self.bank), wide=False)
+        return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), hints, until)
+
+    def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort, quick: bool = False) -> None:
+        """Fits candidates until one explains the bank; without one keeps the nearest, and ranks the others
+        behind it. `quick`: each start gets a short time, and the best continue; one that is near continues at
+        once."""
+        best: fitting.Fit | None = None
+        fits: list[fitting.Fit] = []
+        end = time.monotonic() + TIMES.fits * self.dense.left
+        for turn, start in enumerate(starts):
+            if time.monotonic() > end:
+                break
+            self._report_progress(f"fitting: {start.candidate.order}", turn, len(starts))
+            # The bank may have grown since the start was counted.
+            now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.changes)
+            if effort > fitting.Effort.SINGLE and best is not None and self._is_hopeless(now, best):
+                fits.append(now)
+                continue
+            # The time left is shared: no start takes it all, and the best ones continue later.
+            here = time.monotonic()
+            until = here + (end - here) / (
+                min(len(starts) - turn, TIMES.sharers) if not quick else TIMES.quick
+            )
+            done = fitting.fit(self.bank, now, until, effort)
+            if quick and 0 < done.wrong < len(self.bank) // STARTS.near:  # costs nothing if no change helped
+                until = time.monotonic() + (end - time.monotonic()) / TIMES.sharers
+                done = fitting.fit(self.bank, done, until, effort)
+            fits.append(done)
+            if best is None or done.wrong < best.wrong:
+                best = done
+            if best.wrong == 0:
+                break
+        # Afterwards the candidate has the fewest wrong answers of all these starts.
+        self.state.fit = best or self.state.fit
+        if len(fits) > 1:
+            self.ranked = sorted(fits, key=lambda one: one.wrong)
+
+    def _is_hopeless(self, one: fitting.Fit, best: fitting.Fit) -> bool:
+        """Whether a start is far off while another one is near."""
+        return one.wrong > len(self.bank) // STARTS.hopeless and best.wrong < len(self.bank) // STARTS.near
