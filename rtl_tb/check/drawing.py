@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.errors import OperandError
+from golden.vectors.complete import completed, space_of
 from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut
@@ -55,13 +56,19 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             )
     else:
         vectors = excerpt(ins, options.seed, dut.level, options.weights, options.first, options.vector_count)
+    space = None
+    if options.vectors is None and options.weights is None and not options.first and dut.level == "dot":
+        space = space_of(ins, len(vectors))
+        vectors = completed(vectors, space) if space is not None else vectors
     if options.vectors is None and dut.exclude is not None:
         vectors = dut.exclude.replaced(vectors)
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
     _check_excluded(dut, vectors)
-    coverage = _covered(vectors)
-    if options.vectors is None and options.weights is None:
+    coverage = _covered(vectors, space is not None and space.whole)
+    if space is not None and space.whole:  # what no vector hits, no vector can
+        coverage.waived = set(coverage.holes())
+    elif options.vectors is None and options.weights is None:
         aimed = _aimed(dut, vectors, coverage)
         vectors = join([vectors[: len(vectors) - sum(map(len, aimed))], *aimed])
     if options.drawn is not None and digest_of(vectors) != options.drawn:
@@ -113,9 +120,9 @@ def digest_of(vectors: VectorSet) -> str:
     return total.hexdigest()
 
 
-def _covered(vectors: VectorSet) -> Coverage:
-    """The coverage of the first COVERED dot products, and of up to twice as many more if bins are missing;
-    tiles are counted whole, at least one."""
+def _covered(vectors: VectorSet, every: bool = False) -> Coverage:
+    """The coverage of the first COVERED dot products, and of up to twice as many more if bins are missing, or
+    of `every` one; tiles are counted whole, at least one."""
     from golden.cover.coverage import Coverage
 
     coverage = Coverage(vectors.instruction)
@@ -123,7 +130,7 @@ def _covered(vectors: VectorSet) -> Coverage:
         per_tile = max(vectors.d[:1].size, 1)
         coverage.sample(*of_tiles(vectors[: max(COVERED // per_tile, 1)]))
         return coverage
-    for start in range(0, min(3 * COVERED, len(vectors)), COVERED):
+    for start in range(0, len(vectors) if every else min(3 * COVERED, len(vectors)), COVERED):
         coverage.sample_set(vectors[start : start + COVERED])
         if not coverage.holes():
             break

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from golden.vectors.complete import holds, space_of
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.four_states import FourStates
 from rtl_tb.check.options import Options
@@ -239,7 +240,15 @@ class Check:
             "noun": "dot products" if self.dut.level == "tile" else "vectors",
             "holes": holes,
             "given": self.options.vectors is not None,
+            "complete": self._complete,
         }
+
+    @property
+    def _complete(self) -> str | None:
+        """Which combinations of operands the vectors hold all; None: of no space of operands."""
+        if self.dut.level != "dot" or (space := space_of(self.dut.instruction, self.drawn)) is None:
+            return None
+        return space.words if holds(self.vectors, space) else None
 
 
 def shown(path: Path) -> str:

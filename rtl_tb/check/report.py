@@ -279,6 +279,7 @@ def coverage_line(coverage: Report) -> str:
     return (
         f"functional coverage of {coverage['vectors']:,} {coverage['noun']}: "
         f"{coverage['percent']:.1f} % of {coverage['reachable']} reachable bins{text}"
+        + (f"; {coverage['complete']}" if coverage["complete"] else "")
     )
 
 
