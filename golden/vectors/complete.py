@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.model.instruction import Instruction
-from golden.program.signature import SCALES
+from golden.program.signature import SCALES, Operands
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[np.uint64]
@@ -72,6 +72,16 @@ def space_of(ins: Instruction, count: int) -> Space | None:
         if enough and sum(bits.values()) < 63 and space.size * _SHARE <= count:
             return space
     return None
+
+
+def members(ins: Instruction, space: Space) -> Operands:
+    """All members of a whole space, as operands of the unit."""
+    shapes = ins.operand_shapes(False)
+    operands: Operands = {
+        name: np.zeros((space.size, *shape), ins.code_format(name).dtype) for name, shape in shapes.items()
+    }
+    _put(operands, space, 0, space.size, np.arange(space.size, dtype=np.uint64))
+    return operands
 
 
 def holds(vectors: VectorSet, space: Space) -> bool:

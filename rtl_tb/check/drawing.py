@@ -7,9 +7,11 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.errors import OperandError
-from golden.vectors.complete import completed, space_of
+from golden.program.signature import Bits
+from golden.vectors.complete import completed, members, space_of
 from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 COVERED = 20_000
 """Vectors of a check from which functional coverage is computed: it costs more than the run itself. Bins that
 they leave out are aimed at (golden/cover/aiming.py), if the check runs at least this number."""
+_LISTED = 1 << 18
+"""A space of operands of half this size, pairs of 8-bit codes, is listed to find the bins that none reaches:
+it takes a second."""
 
 
 def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
@@ -65,10 +70,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
     _check_excluded(dut, vectors)
-    coverage = _covered(vectors, space is not None and space.whole)
-    if space is not None and space.whole:  # what no vector hits, no vector can
-        coverage.waived = set(coverage.holes())
-    elif options.vectors is None and options.weights is None:
+    coverage = _covered(vectors)
+    if options.vectors is None and options.weights is None:
         aimed = _aimed(dut, vectors, coverage)
         vectors = join([vectors[: len(vectors) - sum(map(len, aimed))], *aimed])
     if options.drawn is not None and digest_of(vectors) != options.drawn:
@@ -93,22 +96,43 @@ def _check_excluded(dut: Dut, vectors: VectorSet) -> None:
 
 def _aimed(dut: Dut, vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
     """Vectors for the reachable bins that the drawn ones miss; they replace the last ones. Not for tiles, few
-    vectors or sequences."""
+    vectors or sequences. Bins that no operands reach, or only excluded ones, then do not count."""
     from golden.cover.aiming import aim
 
     ins, exclude = vectors.instruction, dut.exclude
-    if vectors.level != "dot" or ins.state or len(vectors) < COVERED:
+    if vectors.level != "dot" or ins.state:
         return []
-    if exclude is None or exclude.answer != "anything":
-        return list(aim(ins, coverage, vectors.seed))
-    aimed = list(aim(ins, coverage, vectors.seed, allowed=lambda given, d: ~exclude.of(ins, given, d)))
-    # What excluded operands alone reach is no case of this unit.
-    every = copy(coverage)
-    every.hits = {name: hits.copy() for name, hits in coverage.hits.items()}
-    for _ in aim(ins, every, vectors.seed):
-        pass
-    coverage.waived = set(coverage.holes()) - set(every.holes())
-    return aimed
+    counting = exclude if exclude is not None and exclude.answer == "anything" else None
+
+    def allowed(given: dict[str, Bits], d: Bits) -> npt.NDArray[np.bool_]:
+        return np.ones(len(d), np.bool_) if counting is None else ~counting.of(ins, given, d)
+
+    space = space_of(ins, _LISTED)
+    if listed := space is not None and space.whole:
+        assert space is not None
+        operands, every = members(ins, space), _copy(coverage)
+        d = ins.answers(operands)["d"]
+        counts = allowed(operands, d)
+        every.sample({name: codes[counts] for name, codes in operands.items()}, d[counts])
+        coverage.waived = set(every.holes())
+    few = len(vectors) < COVERED
+    if few and (listed or counting is None):
+        return []
+    tried = _copy(coverage) if few else coverage
+    aimed = list(aim(ins, tried, vectors.seed, allowed=None if counting is None else allowed))
+    if counting is not None and not listed:  # what excluded operands alone reach is no case of this unit
+        every = _copy(tried)
+        for _ in aim(ins, every, vectors.seed):
+            pass
+        coverage.waived = set(tried.holes()) - set(every.holes())
+    return [] if few else aimed
+
+
+def _copy(coverage: Coverage) -> Coverage:
+    """A coverage that counts for itself."""
+    other = copy(coverage)
+    other.hits = {name: hits.copy() for name, hits in coverage.hits.items()}
+    return other
 
 
 def digest_of(vectors: VectorSet) -> str:
@@ -120,9 +144,9 @@ def digest_of(vectors: VectorSet) -> str:
     return total.hexdigest()
 
 
-def _covered(vectors: VectorSet, every: bool = False) -> Coverage:
-    """The coverage of the first COVERED dot products, and of up to twice as many more if bins are missing, or
-    of `every` one; tiles are counted whole, at least one."""
+def _covered(vectors: VectorSet) -> Coverage:
+    """The coverage of the first COVERED dot products, and of up to twice as many more if bins are missing;
+    tiles are counted whole, at least one."""
     from golden.cover.coverage import Coverage
 
     coverage = Coverage(vectors.instruction)
@@ -130,7 +154,7 @@ def _covered(vectors: VectorSet, every: bool = False) -> Coverage:
         per_tile = max(vectors.d[:1].size, 1)
         coverage.sample(*of_tiles(vectors[: max(COVERED // per_tile, 1)]))
         return coverage
-    for start in range(0, len(vectors) if every else min(3 * COVERED, len(vectors)), COVERED):
+    for start in range(0, min(3 * COVERED, len(vectors)), COVERED):
         coverage.sample_set(vectors[start : start + COVERED])
         if not coverage.holes():
             break

@@ -219,7 +219,8 @@ def _channels(found: Adapter, dut: Dut, base: str, bus: str) -> None:
     for at, channel in enumerate(channels):
         waits = f"late & {'second' if at % 2 else '!second'}"
         found.bits[f"waits_{at}"] = waits
-        found.bits[f"valid_{at}"] = f"{base} & !taken_{at} & !waits_{at}"
+        ready = f" & ready_{at}" if channel.valid in dut.handshake.agreed else ""
+        found.bits[f"valid_{at}"] = f"{base} & !taken_{at} & !waits_{at}{ready}"
         found.inputs += [f"ready_{at}"] if channel.ready else []
         ready = f"!waits_{at} & ready_{at}" if channel.ready else f"!waits_{at}"
         found.bits[f"done_{at}"] = f"taken_{at} | ({ready})"

@@ -420,8 +420,8 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
         in_ready=marked.port(inputs.get("ready")) if isinstance(inputs, dict) else None,
         hold=inputs.get("hold") if isinstance(inputs, dict) else None,
         channels=() if isinstance(inputs, dict) else tuple(_channel(each, marked) for each in inputs),
-        out_valid=marked.port(outputs.get("valid"), "result"),
-        out_ready=marked.port(outputs.get("ready"), "output"),
+        out_valid=marked.port(outputs.get("valid")),
+        out_ready=marked.port(outputs.get("ready")),
         enable=marked.port(given.get("enable")),
         latency=None if latency == "measure" else latency,
         measured=latency == "measure",
@@ -432,12 +432,14 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
         raise section.error(
             "kind 'valid_ready' names no ready port; for a unit without any, write 'kind: valid'", "kind"
         )
-    if "input" in marked.agreed and not handshake.in_ready:
+    lone = [each.valid for each in handshake.channels if not each.ready]
+    lone += [] if handshake.in_ready or handshake.channels else [handshake.in_valid or ""]
+    if marked.agreed & set(lone):
         raise section.error("'only_if: ready' needs the port of that ready", "input")
     return dataclasses.replace(
         handshake,
         active_low=frozenset(marked.low),
-        agreed=frozenset(marked.agreed.values()),
+        agreed=frozenset(marked.agreed),
         level=marked.level,
     )
 
@@ -446,7 +448,7 @@ def _valids(given: Any, marked: _Marked) -> tuple[str | None, tuple[str, ...]]:
     """The port of the input's valid, and further ones that are all needed."""
     if isinstance(given, tuple):
         return given[0], given[1:]
-    return marked.port(given, "input"), ()
+    return marked.port(given), ()
 
 
 def _channel(given: dict[str, Any], marked: _Marked) -> Channel:
@@ -458,17 +460,17 @@ def _channel(given: dict[str, Any], marked: _Marked) -> Channel:
 class _Marked:
     """What signals of a handshake declare in addition to their port.
 
-    low: ports that are active low. agreed: ports that are active only while their fellow is, by the side on
-    which they are inputs. level: whether the result's valid stays active.
+    low: ports that are active low. agreed: ports that are active only while their fellow is. level: whether
+    the result's valid stays active.
     """
 
     def __init__(self) -> None:
         self.low: set[str] = set()
-        self.agreed: dict[str, str] = {}
+        self.agreed: set[str] = set()
         self.level = False
 
-    def port(self, signal: Any, side: str = "") -> str | None:
-        """The port of a signal; `side`: input, output or result, where it may say more."""
+    def port(self, signal: Any) -> str | None:
+        """The port of a signal."""
         if not isinstance(signal, dict):
             port: str | None = signal
             return port
@@ -477,7 +479,7 @@ class _Marked:
         if signal["active"] == "low":
             self.low.add(port)
         if signal.get("only_if"):
-            self.agreed[side] = port
+            self.agreed.add(port)
         self.level = self.level or bool(signal.get("level"))
         return port
 

@@ -41,7 +41,7 @@ from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
-from rtl_tb.dut.structure import Reset, Structure, structure_of
+from rtl_tb.dut.structure import Reset, Structure, reset_by_text, structure_of
 from rtl_tb.dut.text import write
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
@@ -61,6 +61,8 @@ _STATUS = {
     "divide_by_zero": ("dz", "dbz", "divzero", "divbyzero"),
 }
 """Words of outputs that are one status flag each."""
+_LONGEST = 200
+"""Characters of a simulator's message in a comment."""
 _SHOWN = 5
 """Candidates that a comment lists: more are no help."""
 
@@ -200,12 +202,20 @@ def draft(
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
     layout = WordLayout.of(unit) if unit else None
-    structure = None if vhdl else structure_of(replace(design, top=module.name))
+    read = "" if vhdl else structure_of(replace(design, top=module.name))
+    structure = read if isinstance(read, Structure) else None
     roles = _roles(module, unit, structure)
+    if structure is None and (reset := roles.port("reset")) is not None:
+        roles.reset = reset_by_text(design.sources, reset)
     lines = [
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
         "every key.",
         *remark,
+        *(
+            [f"# Its registers are not known, and names decide: {_short(read)}"]
+            if isinstance(read, str) and read
+            else []
+        ),
         f"dut: {_scalar(module.name)}",
         f"top: {_scalar(module.name)}",
         *([f"sources: {_paths(sources, folder)}"] if sources else []),
@@ -221,6 +231,12 @@ def draft(
         "compare: {nan: exact, zero: strict}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _short(text: str) -> str:
+    """The beginning of a message, for a comment, with files by their names."""
+    text = re.sub(r"\S*/(?=[\w.-]+\.\w+:\d)", "", text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} ..."
 
 
 def _elaborated(design: Design, vhdl: bool) -> tuple[Module, list[str]]:
@@ -361,7 +377,10 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         widest = max(roles.open, key=lambda name: module.ports[name].width)
         if module.ports[widest].width:
             found.roles["d"] = Candidate((widest,), "output", module.ports[widest].width, ())
-            found.doubts["d"] = [name for name in roles.open if name != widest]
+            several = min(module.ports[widest].width, 2)  # a signal of one bit is no result of several
+            found.doubts["d"] = [
+                name for name in roles.open if name != widest and module.ports[name].width >= several
+            ]
             roles.open.remove(widest)
     return roles
 
@@ -538,7 +557,7 @@ def _input(roles: _Roles, ready: bool = True) -> list[str]:
         return [_by_name(f"  input: {{valid: [{names}]}}") + f"{GUESS}: all of them are needed{more}"]
     lines = ["  input:"]
     for valid, name, operands in roles.valids:
-        words = f"operands: [{', '.join(operands)}], valid: {_signal(valid)}"
+        words = f"operands: [{', '.join(operands)}], valid: {_signal(valid, 'ready' if name else '')}"
         words += f", ready: {_signal(name)}" if name else ""
         lines.append(_marked(f"    - {{{words}}}", _left_to(roles, operands)))
     return lines

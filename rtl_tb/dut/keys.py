@@ -87,7 +87,7 @@ _HOLD = Key(
 CHANNEL = Mapping(
     (
         Key("operands", _FILES, "the operands that come by this handshake"),
-        Key("valid", _signal(), "its valid"),
+        Key("valid", _signal(_only_if("ready")), "its valid"),
         Key("ready", _signal(), "its ready", None),
     )
 )

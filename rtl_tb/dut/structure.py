@@ -8,6 +8,7 @@ resolved bit by bit: each becomes a constant, or the bit that it is a copy of, o
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,20 +73,36 @@ class _Register:
         return [bit for bit in (*self.d, *enables) if isinstance(bit, int)]
 
 
-def structure_of(design: Design) -> Structure | None:
-    """The structure of a design's top module; None where there is no Yosys with slang, or it refuses the
-    design."""
+def structure_of(design: Design) -> Structure | str:
+    """The structure of a design's top module; where there is no Yosys with slang, or it refuses the design,
+    the reason."""
     if design.types or design.top is None:
-        return None
+        return "it has parameters that are types"
     try:
         with tempfile.TemporaryDirectory(prefix="mmagold_structure_") as name:
             what = f"the module {design.top}"
             read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=_LIMIT)
             modules = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))["modules"]
-    except RtlError:
-        return None
+    except RtlError as error:
+        return " ".join(str(error).split())
     module = modules.get(design.top)
-    return None if module is None else Structure(module)
+    return Structure(module) if module is not None else f"its netlist has no module {design.top}"
+
+
+_EDGE = r"\b(pos|neg)edge\s+{}\b"
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+def reset_by_text(sources: Iterable[Path], name: str) -> Reset | None:
+    """How a reset acts, as the lists of the processes that wait for its edge say it; None where none does,
+    or where they differ. For a text that Yosys does not read."""
+    edge = re.compile(_EDGE.format(re.escape(name)))
+    found = {
+        kind
+        for path in sources
+        for kind in edge.findall(_COMMENTS.sub(" ", path.read_text(encoding="utf-8", errors="replace")))
+    }
+    return Reset(found == {"neg"}, False) if len(found) == 1 else None
 
 
 class Structure:

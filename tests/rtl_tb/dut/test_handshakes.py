@@ -198,6 +198,17 @@ CASES = {
         "output: {valid: RDY_get, ready: {port: EN_get, only_if: valid}}",
         {"always ready": ("RDY_put = !full", "RDY_put = 1'b1")},
     ),
+    "channels that wait": Case(
+        MUL,
+        "input a_valid, b_valid, d_ready, output a_ready, b_ready, d_valid, output signed [31:0] d",
+        JOIN.replace("if (a_valid && a_ready)", "if (a_valid)").replace(
+            "if (b_valid && b_ready)", "if (b_valid)"
+        ),
+        "kind: valid_ready, input: [{operands: [a], valid: {port: a_valid, only_if: ready}, ready: a_ready}, "
+        "{operands: [b], valid: {port: b_valid, only_if: ready}, ready: b_ready}], "
+        "output: {valid: d_valid, ready: d_ready}",
+        {"always ready": ("b_ready = !have_b", "b_ready = 1'b1")},
+    ),
     "valid in the same cycle": Case(
         MUL,
         "input valid, output d_valid, output signed [31:0] d",
@@ -267,6 +278,7 @@ def test_a_sound_unit_passes_and_wrong_ones_fail(name: str, tmp_path: Path) -> N
         ("done is a level", ", level: true"),
         ("enables that wait", ", only_if: ready"),
         ("enables that wait", ", only_if: valid"),
+        ("channels that wait", ", only_if: ready"),
         ("clear without valid", ", given: with_operands"),
         ("clear in a cycle of its own", ", given: before_operands"),
     ],
