@@ -84,8 +84,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
 
 def _check_excluded(dut: Dut, vectors: VectorSet) -> None:
     """Refuses a check in which no vector counts."""
-    exclude = dut.exclude
-    if exclude is None or exclude.answer != "anything":
+    exclude = None if dut.exclude is None else dut.exclude.free
+    if exclude is None:
         return
     if exclude.of(vectors.instruction, vectors.operands, vectors.d).all():
         raise OperandError(
@@ -99,10 +99,10 @@ def _aimed(dut: Dut, vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
     vectors or sequences. Bins that no operands reach, or only excluded ones, then do not count."""
     from golden.cover.aiming import aim
 
-    ins, exclude = vectors.instruction, dut.exclude
+    ins = vectors.instruction
     if vectors.level != "dot" or ins.state:
         return []
-    counting = exclude if exclude is not None and exclude.answer == "anything" else None
+    counting = None if dut.exclude is None else dut.exclude.free
 
     def allowed(given: dict[str, Bits], d: Bits) -> npt.NDArray[np.bool_]:
         return np.ones(len(d), np.bool_) if counting is None else ~counting.of(ins, given, d)

@@ -72,11 +72,13 @@ class Check:
     """Vectors of that run, the first of the check."""
     never_held: str | None = None
     """Bits of its accumulator that no run reached."""
+    uncompared: tuple[str, ...] = ()
+    """Bits of result ports that carry no element: their values are not part of the verdict."""
     job: Job | None = None
     whole: Job | None = None
     turned: bool = False
-    """Whether it works with a signal of the other polarity or with operands further apart: then its results
-    do not count, and nothing is concluded from them."""
+    """Whether nothing is concluded from its results: it works with a signal of the other polarity or with
+    operands further apart, or its results are right, and another output is wrong."""
 
     def hinted(self, *hints: str) -> Check:
         """The same with further hints."""
@@ -210,6 +212,7 @@ class Check:
             "four_states": None if self.four_states is None else self.four_states.as_dict(),
             "synthesis": [each.as_dict() for each in self.synthesis],
             "excluded": self.excluded,
+            "uncompared": list(self.uncompared),
             "notes": self.notes,
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),

@@ -128,8 +128,13 @@ class _Seen:
 
 
 def _by_names(found: Match) -> None:
-    """Nothing is known of registers: what may be either says so."""
-    if "enable" in found.roles and "in_valid" not in found.roles:
+    """Nothing is known of registers: what may be either says so. A result with a valid has operands with
+    one."""
+    if "out_valid" in found.roles and "in_valid" not in found.roles:
+        found.roles["in_valid"] = found.roles.pop("enable")
+        found.scores["in_valid"] = _ALONE
+        found.remarks["in_valid"] = "by its name; or an enable"
+    elif "enable" in found.roles and "in_valid" not in found.roles:
         found.remarks["enable"] = "by its name; or input: {valid: ...}"
     elif "out_valid" not in found.roles and not _VALIDS & set(found.roles["in_valid"].words):
         found.remarks["in_valid"] = "by its name; or enable: ..."

@@ -69,6 +69,8 @@ def _check_controls(dut: Dut, module: Module) -> None:
     single += [(dut.reset.port if dut.reset else None, where.get("reset", file), "input")]
     single += [(port, where["handshake"], "input") for port in dut.handshake.inputs().values()]
     single += [(port, where["handshake"], "output") for port in dut.handshake.outputs().values()]
+    cases = () if dut.exclude is None else dut.exclude.cases
+    single += [(case.port.name, where["exclude"], "output") for case in cases if case.port is not None]
     for name, place, direction in single:
         if name and (port := _port(dut, module, name, place, direction)).width != 1:
             raise SpecError(f"{place}: port '{name}' has {port.shape}, expected 1 bit")

@@ -47,7 +47,7 @@ from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
 
 GUESS = "  # GUESS"
-_RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
+_RESET_LOW = re.compile(r"((^|_)n_?(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
 _LOW = re.compile(
     r"(^|_)n_?(valid|vld|ready|rdy)|(valid|vld|ready|rdy|en|ena|enable|ce)_?n(i|o|_i|_o|_in|_out)?$|(^|_)busy",
     re.I,
@@ -657,6 +657,9 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
             lines.append(f"  clear: {{port: {_scalar(names[0])}, given: {roles.clear_given}}}")
         elif names:
             placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
+            if operand == "d" and unit is not None and not unit.formats["d"].is_float:
+                rule = "sign" if unit.formats["d"].signed else "zero"  # what integers are extended with
+                placed = placed.replace("partial: true}", f"partial: true, unused: {rule}}}")
             lines.append(f"  {operand}: {placed}{_riscv(unit, roles) if operand == 'flags' else ''}")
         elif operand == "clear" and roles.reset_clears:
             reset = roles.port("reset") or ""

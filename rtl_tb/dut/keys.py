@@ -41,6 +41,8 @@ ARRAYS = ("packed", "unpacked")
 GIVEN = ("freely", "with_operands", "before_operands")
 """When a clear or load may be active: whenever (a unit heeds its valid), only in a cycle in which operands
 are taken (it acts without valid), or only in a cycle of its own before them."""
+UNUSED = ("any", "zero", "sign")
+"""What bits of a port have that carry no element of a result."""
 HOLDS = ("operands", "valid")
 """What stays as it is until the result: the operands, or the valid as well."""
 _LEVEL = Choice(("low", "high"))
@@ -207,6 +209,13 @@ PLACE = Mapping(
             "`true` permits unused bits in the port; they are driven 0",
             False,
         ),
+        Key(
+            "unused",
+            Choice(UNUSED),
+            "for results with `partial`: what the unused bits have: `zero`, the highest bit of the element "
+            "below them (`sign`), or anything, which is not compared",
+            "any",
+        ),
         Key("active", _LEVEL, "for clear and load: `low` for a port that is active at 0", "high"),
         Key(
             "given",
@@ -249,6 +258,21 @@ COMPARE = Mapping(
         Key("zero", Choice(ZERO_POLICIES), "whether +0 and -0 differ", "strict"),
     )
 )
+CLASSES = Many(Either(Text(), Integer(0, MAX_CONSTANT)), 1, alone=True)
+"""Classes of codes, or codes."""
+ANSWER = Either(
+    Text(),
+    Mapping((*_SIGNAL_KEYS, Key("d", Choice(("anything", "nan")), "what d then is", "anything"))),
+)
+"""What a unit answers to an excluded vector: a word, or the output that says so."""
+CASE = Mapping(
+    (
+        Key("where", Anything("a mapping", (dict,), {"type": "object"}), "conditions that all hold"),
+        Key("answer", ANSWER, "what the unit answers", "anything"),
+    )
+)
+EXCLUDE = Either(Anything("a mapping", (dict,), {"type": "object"}), Many(CASE, 1))
+"""A mapping of classes by operand, each of them by itself, or a list of cases."""
 DUT = Mapping(
     (
         Key("top", _NAME, "the top module"),
@@ -298,8 +322,8 @@ DUT = Mapping(
         ),
         Key(
             "exclude",
-            Table(_FILES),
-            "classes of operands that do not count, and what the unit answers then",
+            EXCLUDE,
+            "[operands that do not count](#operands-that-do-not-count), and what the unit answers then",
             None,
         ),
         Key("compare", COMPARE, "what counts as equal", None),

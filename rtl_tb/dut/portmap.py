@@ -14,7 +14,7 @@ from typing import Any
 
 from golden.errors import SpecError
 from golden.program.state import CONTROLS
-from golden.vectors.word import Field
+from golden.vectors.word import RESULTS, Field
 from golden.yamlfile import Section
 from rtl_tb.dut.keys import MAX_BITS, PORT
 
@@ -36,7 +36,7 @@ class PortMap:
     Element i is in slot i % word_elements of word i / word_elements. `order` and `word_order` count words and
     slots from the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the
     first word. `active_low`: the port is the inverse of the operand, one of CONTROLS. `given`: one of GIVEN,
-    of such an operand.
+    of such an operand. `unused`: what bits of a result's ports have that carry no element, one of UNUSED.
     """
 
     operand: str
@@ -55,6 +55,7 @@ class PortMap:
     partial: bool = False
     active_low: bool = False
     given: str = "freely"
+    unused: str = "any"
 
     def words(self, field: Field) -> int:
         """Number of words that the operand takes."""
@@ -133,7 +134,10 @@ def _read_mapping(section: Section, given: dict[str, Any], field: Field, where: 
         given["partial"],
         given["active"] == "low",
         given["given"],
+        given["unused"],
     )
+    if built.unused != "any" and not (built.partial and field.name in RESULTS):
+        raise section.error(f"key 'unused' is for {' and '.join(RESULTS)} with 'partial: true'", "unused")
     if built.given != "freely" and field.name not in CONTROLS:
         raise section.error(f"key 'given' is for {' and '.join(CONTROLS)}, not for {field.name}", "given")
     if built.active_low and field.name not in CONTROLS:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from golden.vectors.word import Field
+from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.adapter import adapter_of
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.fit import constant_of
@@ -55,6 +55,20 @@ def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
         else:
             runs.append([((real, index, lsb), element)])
     return [_run_of(run[0], run[-1][1], field) for run in runs]
+
+
+def result_runs(dut: Dut, module: Module) -> list[Run]:
+    """What out_data carries: the results or, in their place, the bits of outputs that are watched."""
+    if dut.watched:
+        return [
+            Run(port, index, bit, 1, "watched", word=at) for at, (port, index, bit) in enumerate(dut.watched)
+        ]
+    return [
+        run
+        for name, at in dut.ports.items()
+        if name in RESULTS
+        for run in runs_of(at, dut.fields[name], module)
+    ]
 
 
 def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> Run:

@@ -16,7 +16,17 @@ from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, vhdl, vhdl_name
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
-from rtl_tb.dut.runs import LOW, NAME, Run, driven_fields, read_fields, runs_of, signals_of, turned
+from rtl_tb.dut.runs import (
+    LOW,
+    NAME,
+    Run,
+    driven_fields,
+    read_fields,
+    result_runs,
+    runs_of,
+    signals_of,
+    turned,
+)
 from rtl_tb.dut.vhdl import Entity, generic_text
 
 _OF_VERILOG = {
@@ -87,6 +97,11 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         "  not_accept <= not accept;",
         "  not_taken <= not taken;",
         *(f"  {_named(signal)} <= not {_named(signal + LOW)};" for signal in turned(dut)),
+        *(
+            [f"  out_data({dut.layout.result_width - 1} downto {len(dut.watched)}) <= (others => '0');"]
+            if 0 < len(dut.watched) < dut.layout.result_width
+            else []
+        ),
         "  in_ready <= ready;",
         "  out_valid <= valid;",
         *(
@@ -178,10 +193,8 @@ def _constant(dut: Dut, entity: Entity, name: str) -> dict[str, str]:
 def _outputs(dut: Dut, entity: Entity) -> dict[str, str]:
     """What every bit of every output that somebody looks at is connected to."""
     found: dict[str, str] = {}
-    for name, port_map in dut.ports.items():
-        if name in RESULTS:
-            for run in runs_of(port_map, dut.fields[name], entity):
-                found |= _spread(entity, run, "out_data")
+    for run in result_runs(dut, entity):
+        found |= _spread(entity, run, "out_data")
     for port in dut.handshake.outputs().values():
         if port in entity.ports:
             found[entity.bits[port][0]] = _named(signals_of(dut)[port])
