@@ -89,20 +89,28 @@ def structure_of(design: Design) -> Structure | str:
     return Structure(module) if module is not None else f"its netlist has no module {design.top}"
 
 
-_EDGE = r"\b(pos|neg)edge\s+{}\b"
-_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+_EDGE = r"\b(pos|neg)edge\s+{0}\b"
+_AT_ONCE = (
+    r"\bif\s*\(?\s*{0}\s*=\s*'([01])'\s*\)?\s*then(?:(?!\bend\s+process\b).)*?\belsif\b[^;]*?(?:_edge|'event)"
+)
+_TESTED = r"\b{0}\s*=\s*'([01])'"
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|--[^\n]*", re.S)
 
 
 def reset_by_text(sources: Iterable[Path], name: str) -> Reset | None:
-    """How a reset acts, as the lists of the processes that wait for its edge say it; None where none does,
-    or where they differ. For a text that Yosys does not read."""
-    edge = re.compile(_EDGE.format(re.escape(name)))
-    found = {
-        kind
-        for path in sources
-        for kind in edge.findall(_COMMENTS.sub(" ", path.read_text(encoding="utf-8", errors="replace")))
-    }
-    return Reset(found == {"neg"}, False) if len(found) == 1 else None
+    """How a reset acts, as the processes say it that wait for its edge or, in VHDL, that test it before the
+    clock; None where none does, or where they differ. For a text that Yosys does not read."""
+    texts = [_COMMENTS.sub(" ", path.read_text(encoding="utf-8", errors="replace")) for path in sources]
+
+    def found(pattern: str) -> set[str]:
+        each = re.compile(pattern.format(re.escape(name)), re.S | re.I)
+        return {level for text in texts for level in each.findall(text)}
+
+    edges, at_once, tested = found(_EDGE), found(_AT_ONCE), found(_TESTED)
+    for levels, low, synchronous in ((edges, "neg", False), (at_once, "0", False), (tested, "0", True)):
+        if levels:
+            return Reset(levels == {low}, synchronous) if len(levels) == 1 else None
+    return None
 
 
 class Structure:
