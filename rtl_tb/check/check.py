@@ -279,7 +279,7 @@ def simulate_gates(state: Check, report: Progress) -> Check:
             except (MmagoldError, OSError):
                 raise
             except Exception as error:  # of our own; the verdict stands, with a note
-                state = state.noted(f"whether it leaves bits open is not known: {said_of(error)}")
+                state = state.noted(f"whether the unit leaves bits open is not known: {said_of(error)}")
             else:
                 state = replace(state, synthesis=tuple(gates.texts), unset=gates.unset or state.unset)
                 state = state.noted(*gates.notes)

@@ -10,7 +10,7 @@ from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.parts import find, leaves, locate, places
 from rtl_tb.dut.portmap import PortMap
-from rtl_tb.dut.ports import Module, Port
+from rtl_tb.dut.ports import WITHOUT_BITS, Module, Port
 
 
 def check_fit(dut: Dut, module: Module) -> None:
@@ -233,7 +233,7 @@ def _undriven(port: Port, named: set[str]) -> list[str]:
     ways = {each.name: {".".join(each.name.split(".")[: n + 1]) for n in range(64)} for each in parts}
     driven = [each for each in parts if ways[each.name] & named]
     if not driven:
-        return [] if port.name in named else [port.name]
+        return [] if port.name in named or not (port.width or port.problem != WITHOUT_BITS) else [port.name]
 
     def overlaps(each: Port) -> bool:
         return any(

@@ -351,6 +351,11 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         fields = {name: item for name, item in fields.items() if name not in gone}
     found = match(others, fields, state=state)
     decide(found, module, structure, state)
+    bare = structure is not None and not structure.has_registers and at_once(found, module, structure)
+    if bare:  # Chisel gives every module clock and reset
+        for role in ("clock", "reset"):
+            if (each := found.roles.pop(role, None)) is not None:
+                found.tied[each.ports[0]] = f"a {role} without a register"
     roles = _Roles(found, modes=modes, flags=flags)
     if structure is not None:
         roles.at_once = at_once(found, module, structure)
@@ -370,7 +375,9 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
     for name, port in others.ports.items():
         by_header = port.header and name.rpartition(".")[2] in (roles.port("clock"), roles.port("reset"))
-        if name not in used and not by_header:  # the wrapper connects what an interface has by their names
+        if (
+            name not in used and not by_header and port.width
+        ):  # the wrapper connects what an interface has by their names
             (roles.open if port.direction == "output" else roles.left).append(name)
     _take_what_is_left(roles, module, fields)
     if "d" not in found.roles and roles.open:
@@ -751,11 +758,17 @@ def _rest(roles: _Roles, module: Module) -> list[str]:
             "# Inputs of unknown purpose, tied for now.",
             "constants:",
             *(f"  {_scalar(name)}: {_tied(module.ports[name])}" for name in roles.left),
-            *(f"  {_scalar(name)}: {int(not _LOW.search(name))}{GUESS}: {why}" for name, why in unused),
+            *(f"  {_scalar(name)}: {_idle(name, why)}{GUESS}: {why}" for name, why in unused),
         ]
     if roles.open:
         lines.append(f"# Outputs left open: {', '.join(roles.open)}")
     return [*lines, ""]
+
+
+def _idle(name: str, why: str) -> int:
+    """The value of a control that lets the unit run."""
+    low = _RESET_LOW if why.startswith("a reset") else _LOW
+    return int(bool(low.search(name)) == why.startswith("a reset"))
 
 
 def _tied(port: Port) -> str:

@@ -130,6 +130,11 @@ _NO_DATA = dict.fromkeys(
         "scale",
         "sf",
         "enable",
+        "idx",
+        "index",
+        "addr",
+        "address",
+        "id",
     ),
     -6,
 )

@@ -129,6 +129,11 @@ class Structure:
                 self._driver.update(dict.fromkeys(_side(cell, "output"), cell))
         self._order = self._sorted(cells)
 
+    @property
+    def has_registers(self) -> bool:
+        """Whether it holds anything."""
+        return bool(self._registers)
+
     def bits(self, port: Port | None) -> tuple[Bit, ...]:
         """The bits of a port, or of a field of one; nothing where the netlist does not have them one by
         one."""

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rtl_tb.dut.ports import Design, Module, Port, Range, members_of
+from rtl_tb.dut.ports import WITHOUT_BITS, Design, Module, Port, Range, members_of
 from rtl_tb.errors import ElaborationError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed, no_build
@@ -381,7 +381,7 @@ def _port(name: str, direction: str, types: _Types, paths: Sequence[str]) -> Por
             where = "" if path == name else f" in {path}"
             return Port(name, direction, 0, problem=f"of type {kind or types.ports[name]}{where}")
     if not paths:
-        return Port(name, direction, 0, problem="without bits")
+        return Port(name, direction, 0, problem=WITHOUT_BITS)
     if not re.fullmatch(r"\w+", name):
         return Port(name, direction, 0, problem="an extended identifier")
     try:

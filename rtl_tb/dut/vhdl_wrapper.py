@@ -16,6 +16,7 @@ from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, vhdl, vhdl_name
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
+from rtl_tb.dut.ports import WITHOUT_BITS
 from rtl_tb.dut.runs import (
     LOW,
     NAME,
@@ -61,7 +62,13 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         {signal for signal in signals_of(dut).values() if _named(signal).startswith("not_")} - _KNOWN
     )
     unused = sum(target.startswith("unused(") for target in outputs.values())
+    empty = [
+        name
+        for name, port in entity.ports.items()
+        if port.problem == WITHOUT_BITS and port.direction == "input"
+    ]
     pins = [f"{bit} => {signal}" for bit, signal in (*inputs.items(), *outputs.items())]
+    pins += [f"{name} => nothing" for name in empty]
     generics = [f"{name} => {generic_text(entity, name, value)}" for name, value in dut.parameters.items()]
     lines = [
         f"-- {dut.top} as {line_comment(dut.instruction_name)}, level {dut.level}.",
@@ -85,6 +92,7 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         *(f"  {line}" for line in declared),
         *(f"  signal {_named(signal)} : std_logic;" for signal in inverses),
         *([f"  signal unused : std_logic_vector({unused - 1} downto 0);"] if unused else []),
+        *(["  signal nothing : std_logic_vector(-1 downto 0);"] if empty else []),
         "begin",
         f"  run <= rst_n {_LATER};",
         f"  rst <= not rst_n {_LATER};",

@@ -158,6 +158,17 @@ def test_a_text_that_yosys_refuses_says_how_its_reset_acts(edge: str, low: bool,
     assert "# Its registers are not known, and names decide: Yosys" in text
 
 
+def test_without_registers_clock_and_reset_are_tied(tmp_path: Path) -> None:
+    """As in modules that a generator gives both, whatever they hold."""
+    rtl = (
+        "module u (input clock, reset, input signed [7:0] a, b, output signed [15:0] d);\n"
+        "assign d = a * b;\nendmodule\n"
+    )
+    _, values = drafted(tmp_path, rtl)
+    assert values["handshake"] == {"kind": "combinational"}
+    assert values["constants"] == {"clock": 1, "reset": 0} and "clock" not in values
+
+
 def test_a_clock_enable_also_stops_the_valid(tmp_path: Path) -> None:
     rtl = PIPE.format(
         names="input ce, in_valid",

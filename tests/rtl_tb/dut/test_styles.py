@@ -414,6 +414,14 @@ STYLES = {
         {"reset": None},
         guess="rst",
     ),
+    "indices beside operands": Style(
+        f"input clk, input ce, input [4:0] op_ra_idx, input [4:0] op_rb_idx, {I32}op_ra_operand, "
+        f"{I32}op_rb_operand, {O32}result",
+        "mul",
+        {"a": "op_ra_operand", "b": "op_rb_operand", "d": "result"},
+        {},
+        {"constants": {"op_ra_idx": 0, "op_rb_idx": 0}},
+    ),
     "new data": Style(
         f"input clk, input ce, input nd, {I32}a, {I32}b, output rdy, {O32}result",
         "mul",

@@ -282,3 +282,22 @@ def test_a_process_says_how_the_reset_acts(process, said, tmp_path):
     )
     text = draft([tmp_path / "u.vhd"], folder=tmp_path)
     assert f"reset: {{port: rst, active: {said}, cycles: 4}}\n" in text
+
+
+@ghdl
+def test_a_port_without_bits_is_left_alone(tmp_path):
+    (tmp_path / "u.vhd").write_text(
+        "library ieee; use ieee.std_logic_1164.all;\nentity u is generic (N : natural := 0); port (\n"
+        "a : in std_logic_vector(7 downto 0); last : in std_logic_vector(N - 1 downto 0);\n"
+        "d : out std_logic_vector(7 downto 0)); end entity;\n"
+        "architecture r of u is begin d <= a; end architecture;\n"
+    )
+    (tmp_path / "unit.yaml").write_text(
+        "unit: copy\nshape: {k: 1}\nformats: {a: u8, d: u8}\nsteps:\n"
+        "  - round: {of: a, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    text = draft([tmp_path / "u.vhd"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
+    assert "last" not in text
+    (tmp_path / "dut.yaml").write_text(text)
+    options = Options("cocotb", "ghdl", count=20, failures=None, build=tmp_path / "build")
+    assert check(tmp_path / "dut.yaml", options).passed
