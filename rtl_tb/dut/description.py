@@ -78,6 +78,7 @@ class Handshake:
     active_low: those of the ports that mean with 0 what the others mean with 1.
     agreed: the input's valid, or the output's ready, where it may be active only while its fellow is: a
         method of Bluespec is called only when it is ready.
+    during: whether out_valid counts only while operands are held at the ports.
     level: whether out_valid stays active from a result until the next operands: then the cycle in which it
         rises counts.
     more_valids: further ports that are active like in_valid, where all are needed.
@@ -99,6 +100,7 @@ class Handshake:
     active_low: frozenset[str] = frozenset()
     agreed: frozenset[str] = frozenset()
     level: bool = False
+    during: bool = False
     more_valids: tuple[str, ...] = ()
     channels: tuple[Channel, ...] = ()
     hold: str | None = None
@@ -445,11 +447,14 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
     lone += [] if handshake.in_ready or handshake.channels else [handshake.in_valid or ""]
     if marked.agreed & set(lone):
         raise section.error("'only_if: ready' needs the port of that ready", "input")
+    if marked.during and not handshake.hold:
+        raise section.error("'only_if: operands' needs 'hold' under input", "output")
     return dataclasses.replace(
         handshake,
         active_low=frozenset(marked.low),
         agreed=frozenset(marked.agreed),
         level=marked.level,
+        during=marked.during,
     )
 
 
@@ -470,13 +475,14 @@ class _Marked:
     """What signals of a handshake declare in addition to their port.
 
     low: ports that are active low. agreed: ports that are active only while their fellow is. level: whether
-    the result's valid stays active.
+    the result's valid stays active. during: whether it counts only while operands are held.
     """
 
     def __init__(self) -> None:
         self.low: set[str] = set()
         self.agreed: set[str] = set()
         self.level = False
+        self.during = False
 
     def port(self, signal: Any) -> str | None:
         """The port of a signal."""
@@ -487,7 +493,9 @@ class _Marked:
         assert port is not None
         if signal["active"] == "low":
             self.low.add(port)
-        if signal.get("only_if"):
+        if signal.get("only_if") == "operands":
+            self.during = True
+        elif signal.get("only_if"):
             self.agreed.add(port)
         self.level = self.level or bool(signal.get("level"))
         return port
@@ -664,7 +672,13 @@ def _answer(section: Section, unit: Instruction) -> tuple[str, Output | None]:
 
 
 def _check_channels(dut: Dut) -> None:
-    """Refuses channels that do not share out the operands."""
+    """Refuses channels that do not share out the operands, and operands that come later where nothing says
+    when the unit goes on."""
+    late = [name for name, at in dut.ports.items() if any(at.later)]
+    if late and (dut.handshake.kind not in ("valid", "latency") or dut.handshake.hold):
+        raise SpecError(
+            f"{dut.ports[late[0]].where}: key 'later' needs a handshake of kind valid or latency without hold"
+        )
     channels, where = dut.handshake.channels, dut.where["handshake"]
     named = [name for channel in channels for name in channel.operands]
     operands = [

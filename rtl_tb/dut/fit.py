@@ -131,7 +131,8 @@ def _check_array(port_map: PortMap, port: Port) -> None:
 
 def _check_width(dut: Dut, port_map: PortMap, field: Field, port: Port) -> None:
     width, count = entry_width(port, port_map.array), entries(port, port_map.array)
-    needed = max(place.lsb for place in port_map.places(field) if place.port == port.name) + field.bits
+    mine = [place for place in port_map.places(field) if place.port == port.name]
+    needed = max(place.lsb + place.bits(field) for place in mine)
     operand = f"operand {field.name} of {dut.instruction_name}"
     if needed > width and not port_map.array and len(port_map.ports) == 1 and needed == field.width:
         product = (
@@ -162,7 +163,7 @@ def _check_covered(dut: Dut, module: Module) -> None:
             raise SpecError(f"{maps[0].where}: port '{name}' is described both as an array and as a vector")
         if any(user.partial for user in maps):
             continue
-        reach = max(user.extent(dut.fields[user.operand]) for user in maps)
+        reach = max(user.extent_of(dut.fields[user.operand], name) for user in maps)
         used = max(user.first + user.words(dut.fields[user.operand]) for user in maps) if array else 1
         width, count = entry_width(port, array), entries(port, array)
         if reach < width or used < count:
@@ -182,7 +183,8 @@ def _check_shared(dut: Dut, module: Module) -> None:
         for place in at.places(dut.fields[name]) if name not in RESULTS else ():
             port = find(module, place.port, at.where)
             real, index, lsb = locate(port, at.array, place.index, place.lsb)
-            taken.setdefault((real, index), []).append((lsb, lsb + dut.fields[name].bits, place.port))
+            bits = place.bits(dut.fields[name])
+            taken.setdefault((real, index), []).append((lsb, lsb + bits, place.port))
     for name in _single_inputs(dut):
         port = find(module, name, str(dut.file))
         found, width = places(port)

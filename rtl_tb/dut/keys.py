@@ -32,6 +32,8 @@ PORT_NAME = re.compile(rf"{IDENTIFIER.pattern}(\.{IDENTIFIER.pattern})*")
 MAX_CYCLES = 100_000
 """Clock cycles of a reset, a latency or an interval: a hundred times those of a divider that takes a bit a
 cycle."""
+MAX_LATER = 256
+"""Clock cycles by which an operand comes after the others: the rows of a systolic array."""
 MAX_BITS = 1 << 20
 """Bits of a port: a tile of 256 by 256 elements of 16 bits."""
 MAX_CONSTANT = (1 << 1024) - 1
@@ -95,7 +97,16 @@ CHANNEL = Mapping(
 )
 _OUT_VALID = Key(
     "valid",
-    _signal(Key("level", Flag(), "whether it stays active until the next operands", False)),
+    _signal(
+        Key("level", Flag(), "whether it stays active until the next operands", False),
+        Key(
+            "only_if",
+            Choice(("operands",)),
+            "it counts only while operands are at the ports, from the cycle on in which they are taken",
+            None,
+            excludes=("level",),
+        ),
+    ),
     "the output's valid",
 )
 _OUT_READY = Key("ready", _signal(_only_if("valid")), "the output's ready", None)
@@ -208,6 +219,19 @@ PLACE = Mapping(
             Flag(),
             "`true` permits unused bits in the port; they are driven 0",
             False,
+        ),
+        Key(
+            "bits",
+            Many(Integer(1, MAX_BITS), 2),
+            "of one element that lies in several ports: how many bits each port has, the lowest first",
+            None,
+            excludes=("array", "stride", "word"),
+        ),
+        Key(
+            "later",
+            Many(Integer(0, MAX_LATER), 1, alone=True),
+            "for operands: how many clock cycles after the others it comes; a list: of each word",
+            0,
         ),
         Key(
             "unused",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS
-from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, vhdl, vhdl_name
+from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, later_word, vhdl, vhdl_name
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
@@ -150,7 +150,8 @@ def _bit(entity: Entity, port: str, index: int | None, lsb: int) -> str:
 def _spread(entity: Entity, run: Run, bus: str) -> Iterator[tuple[str, str]]:
     """(bit of a port, what it is connected to) of a run."""
     for at in range(run.width):
-        there = _named(run.signal) if run.word is None else f"{bus}({run.word + at})"
+        word = later_word(run.later) or bus
+        there = _named(run.signal) if run.word is None else f"{word}({run.word + at})"
         yield _bit(entity, run.port, run.index, run.lsb + at), there
 
 
