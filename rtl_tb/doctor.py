@@ -127,7 +127,11 @@ def _simulators() -> Iterator[Row]:
             yield Row(name, False, True, "", str(error))
         else:
             yield Row(
-                name, True, True, ".".join(map(str, found.version)), f"{found.compiler} ({found.origin})"
+                name,
+                True,
+                True,
+                found.version_text.removeprefix(f"{name} "),
+                f"{found.compiler} ({found.origin})",
             )
 
 

@@ -35,6 +35,7 @@ from rtl_tb.check.options import (
     Options,
     affordable,
 )
+from rtl_tb.check.others import unwatched, watch_others
 from rtl_tb.check.readings import as_run, synthesised
 from rtl_tb.check.record import Check
 from rtl_tb.check.starts import ask_source, compare_starts
@@ -136,6 +137,7 @@ def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
     built = time.monotonic() - start
     outcome = engines.run(engine, job, lambda done, total: report("running", done, total))
     outcome.seconds_build += built
+    open_bits = tuple(unwatched(job.dut))
     return Check(
         job.dut,
         options,
@@ -147,6 +149,7 @@ def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
         job=job,
         whole=job,
         hints=(*said, *_printed(outcome.printed, build)),
+        uncompared=open_bits,
     )
 
 
@@ -157,6 +160,16 @@ def read_again(state: Check, _report: Progress) -> Check:
         return state
     four_states, job, verdict = again
     return replace(state, four_states=four_states, job=job, whole=job, verdict=verdict)
+
+
+def watch_outputs(state: Check, _report: Progress) -> Check:
+    """Stage 3. Outputs that are no results, of which the description says what they have, are looked at."""
+    if not state.passed:
+        return state
+    watched = watch_others(state.run, state.options.engine, state.verdict)
+    if watched is None or watched.passed:
+        return state
+    return replace(state, verdict=watched, turned=True)
 
 
 def run_under_traffic(state: Check, report: Progress) -> Check:
@@ -268,7 +281,7 @@ def simulate_gates(state: Check, report: Progress) -> Check:
             except (MmagoldError, OSError):
                 raise
             except Exception as error:  # of our own; the verdict stands, with a note
-                state = state.noted(f"whether it leaves bits open is not known: {said_of(error)}")
+                state = state.noted(f"whether the unit leaves bits open is not known: {said_of(error)}")
             else:
                 state = replace(state, synthesis=tuple(gates.texts), unset=gates.unset or state.unset)
                 state = state.noted(*gates.notes)
@@ -281,6 +294,7 @@ def simulate_gates(state: Check, report: Progress) -> Check:
 
 VERDICT_STAGES: tuple[Stage, ...] = (
     read_again,
+    watch_outputs,
     run_under_traffic,
     accumulate_long,
     turn_polarities,

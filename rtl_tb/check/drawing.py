@@ -7,8 +7,11 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.errors import OperandError
+from golden.program.signature import Bits
+from golden.vectors.complete import completed, members, space_of
 from golden.vectors.vectorset import VectorSet, check_held, excerpt, join
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 COVERED = 20_000
 """Vectors of a check from which functional coverage is computed: it costs more than the run itself. Bins that
 they leave out are aimed at (golden/cover/aiming.py), if the check runs at least this number."""
+_LISTED = 1 << 18
+"""A space of operands of half this size, pairs of 8-bit codes, is listed to find the bins that none reaches:
+it takes a second."""
 
 
 def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
@@ -55,6 +61,10 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             )
     else:
         vectors = excerpt(ins, options.seed, dut.level, options.weights, options.first, options.vector_count)
+    space = None
+    if options.vectors is None and options.weights is None and not options.first and dut.level == "dot":
+        space = space_of(ins, len(vectors))
+        vectors = completed(vectors, space) if space is not None else vectors
     if options.vectors is None and dut.exclude is not None:
         vectors = dut.exclude.replaced(vectors)
     if not len(vectors):
@@ -74,8 +84,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
 
 def _check_excluded(dut: Dut, vectors: VectorSet) -> None:
     """Refuses a check in which no vector counts."""
-    exclude = dut.exclude
-    if exclude is None or exclude.answer != "anything":
+    exclude = None if dut.exclude is None else dut.exclude.free
+    if exclude is None:
         return
     if exclude.of(vectors.instruction, vectors.operands, vectors.d).all():
         raise OperandError(
@@ -86,22 +96,43 @@ def _check_excluded(dut: Dut, vectors: VectorSet) -> None:
 
 def _aimed(dut: Dut, vectors: VectorSet, coverage: Coverage) -> list[VectorSet]:
     """Vectors for the reachable bins that the drawn ones miss; they replace the last ones. Not for tiles, few
-    vectors or sequences."""
+    vectors or sequences. Bins that no operands reach, or only excluded ones, then do not count."""
     from golden.cover.aiming import aim
 
-    ins, exclude = vectors.instruction, dut.exclude
-    if vectors.level != "dot" or ins.state or len(vectors) < COVERED:
+    ins = vectors.instruction
+    if vectors.level != "dot" or ins.state:
         return []
-    if exclude is None or exclude.answer != "anything":
-        return list(aim(ins, coverage, vectors.seed))
-    aimed = list(aim(ins, coverage, vectors.seed, allowed=lambda given, d: ~exclude.of(ins, given, d)))
-    # What excluded operands alone reach is no case of this unit.
-    every = copy(coverage)
-    every.hits = {name: hits.copy() for name, hits in coverage.hits.items()}
-    for _ in aim(ins, every, vectors.seed):
-        pass
-    coverage.waived = set(coverage.holes()) - set(every.holes())
-    return aimed
+    counting = None if dut.exclude is None else dut.exclude.free
+
+    def allowed(given: dict[str, Bits], d: Bits) -> npt.NDArray[np.bool_]:
+        return np.ones(len(d), np.bool_) if counting is None else ~counting.of(ins, given, d)
+
+    space = space_of(ins, _LISTED)
+    if listed := space is not None and space.whole:
+        assert space is not None
+        operands, every = members(ins, space), _copy(coverage)
+        d = ins.answers(operands)["d"]
+        counts = allowed(operands, d)
+        every.sample({name: codes[counts] for name, codes in operands.items()}, d[counts])
+        coverage.waived = set(every.holes())
+    few = len(vectors) < COVERED
+    if few and (listed or counting is None):
+        return []
+    tried = _copy(coverage) if few else coverage
+    aimed = list(aim(ins, tried, vectors.seed, allowed=None if counting is None else allowed))
+    if counting is not None and not listed:  # what excluded operands alone reach is no case of this unit
+        every = _copy(tried)
+        for _ in aim(ins, every, vectors.seed):
+            pass
+        coverage.waived = set(tried.holes()) - set(every.holes())
+    return [] if few else aimed
+
+
+def _copy(coverage: Coverage) -> Coverage:
+    """A coverage that counts for itself."""
+    other = copy(coverage)
+    other.hits = {name: hits.copy() for name, hits in coverage.hits.items()}
+    return other
 
 
 def digest_of(vectors: VectorSet) -> str:

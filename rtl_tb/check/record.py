@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from golden.vectors.complete import holds, space_of
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.four_states import FourStates
 from rtl_tb.check.options import Options
@@ -71,11 +72,13 @@ class Check:
     """Vectors of that run, the first of the check."""
     never_held: str | None = None
     """Bits of its accumulator that no run reached."""
+    uncompared: tuple[str, ...] = ()
+    """Bits of result ports that carry no element: their values are not part of the verdict."""
     job: Job | None = None
     whole: Job | None = None
     turned: bool = False
-    """Whether it works with a signal of the other polarity or with operands further apart: then its results
-    do not count, and nothing is concluded from them."""
+    """Whether nothing is concluded from its results: it works with a signal of the other polarity or with
+    operands further apart, or its results are right, and another output is wrong."""
 
     def hinted(self, *hints: str) -> Check:
         """The same with further hints."""
@@ -209,6 +212,7 @@ class Check:
             "four_states": None if self.four_states is None else self.four_states.as_dict(),
             "synthesis": [each.as_dict() for each in self.synthesis],
             "excluded": self.excluded,
+            "uncompared": list(self.uncompared),
             "notes": self.notes,
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
@@ -239,7 +243,15 @@ class Check:
             "noun": "dot products" if self.dut.level == "tile" else "vectors",
             "holes": holes,
             "given": self.options.vectors is not None,
+            "complete": self._complete,
         }
+
+    @property
+    def _complete(self) -> str | None:
+        """Which combinations of operands the vectors hold all; None: of no space of operands."""
+        if self.dut.level != "dot" or (space := space_of(self.dut.instruction, self.drawn)) is None:
+            return None
+        return space.words if holds(self.vectors, space) else None
 
 
 def shown(path: Path) -> str:

@@ -32,6 +32,8 @@ def headline(report: Report) -> str:
     subject = f"{report['dut']} against {report['instruction']}"
     noun = "tiles" if report["level"] == "tile" else "vectors"
     excluded = f"; {report['excluded']}" if report.get("excluded") else ""
+    if open_bits := report.get("uncompared"):
+        excluded += f"; not compared: {', '.join(open_bits)}"
     if report["passed"]:
         four = report["four_states"]
         but = "; Icarus answers differently" if four is not None and four["other"] else ""
@@ -58,8 +60,11 @@ def untried(report: Report) -> str:
 
 
 def _handshake_failures(report: Report) -> str:
-    count = len(report["protocol"])
-    return f"{count:,} handshake failure{'' if count == 1 else 's'}"
+    others = sum(failure["kind"] == "other_output" for failure in report["protocol"])
+    count = len(report["protocol"]) - others
+    words = [f"{count:,} handshake failure{'' if count == 1 else 's'}"] * bool(count)
+    words += [f"{others:,} wrong bit{'' if others == 1 else 's'} of other outputs"] * bool(others)
+    return ", ".join(words)
 
 
 def _print_four_states(found: Report, say: Callable[..., None]) -> None:
@@ -125,7 +130,8 @@ class Story:
         for text in report["notes"]:
             say(f"[yellow]note[/]  {escape(text)}")
         for failure in report["protocol"][:5]:
-            say(f"[red]handshake[/]  {escape(failure['text'])}")
+            label = "output" if failure["kind"] == "other_output" else "handshake"
+            say(f"[red]{label}[/]  {escape(failure['text'])}")
 
     def _example(self, report: Report, example: Example | None) -> None:
         say, shown = self._say, report["example"]
@@ -279,6 +285,7 @@ def coverage_line(coverage: Report) -> str:
     return (
         f"functional coverage of {coverage['vectors']:,} {coverage['noun']}: "
         f"{coverage['percent']:.1f} % of {coverage['reachable']} reachable bins{text}"
+        + (f"; {coverage['complete']}" if coverage["complete"] else "")
     )
 
 

@@ -85,6 +85,11 @@ class Adapter:
         return bool(self.bits or self.registers or self.words)
 
 
+def later_word(cycles: int) -> str:
+    """The name of the operand word of so many cycles before; "" for that of the same cycle."""
+    return f"later_{cycles}" if cycles else ""
+
+
 def adapter_of(dut: Dut) -> Adapter:
     """The adapter of a unit; one that is not `active` for a unit that takes operands as the bench gives
     them."""
@@ -112,6 +117,11 @@ def adapter_of(dut: Dut) -> Adapter:
     free = [name for name in ("held", "asked") if name in found.bits or name in _names(found)]
     found.free = " & ".join(f"!{name}" for name in free)
     found.bus = {name: bus for name in dut.fields if name not in RESULTS}
+    # The words of earlier cycles; a pipeline that stands still takes them later as well.
+    for cycles in range(1, max(max(at.later) for at in dut.ports.values()) + 1):
+        goes = "!stall" if shake.enable and not shake.probing else "1"
+        rules = ((goes, later_word(cycles - 1) or bus),)
+        found.registers.append(Register(later_word(cycles), rules, None, word=True))
     base = "accept"
     if shake.kind == "valid_ready":
         base = "in_valid"
@@ -120,6 +130,8 @@ def adapter_of(dut: Dut) -> Adapter:
             base = "offer"
             found.ready = f"{found.free} & unit_ready" if shake.in_ready or shake.channels else found.free
             found.inputs += ["unit_ready"] if shake.in_ready else []
+    if shake.during:
+        found.bits["during"] = f"{base} | held"
     if shake.hold == "valid":
         found.bits["shown"] = f"{base} | held"
         base = "shown"
@@ -145,6 +157,9 @@ def _one_at_a_time(found: Adapter, dut: Dut, bus: str) -> str:
     and of an output valid that stays active the first cycle counts in which it is so again."""
     found.bits["done"] = "out_valid & out_ready" if dut.can_stall_output else "out_valid"
     found.registers.append(Register("held", (("done", "0"), ("take", "1"))))
+    if dut.handshake.during:
+        found.inputs.append("unit_valid")
+        found.valid = "during & unit_valid"
     if dut.handshake.level:
         found.inputs.append("unit_valid")
         found.registers.append(Register("lowered", (("take", "!unit_valid"), ("!unit_valid", "1"))))
@@ -219,7 +234,8 @@ def _channels(found: Adapter, dut: Dut, base: str, bus: str) -> None:
     for at, channel in enumerate(channels):
         waits = f"late & {'second' if at % 2 else '!second'}"
         found.bits[f"waits_{at}"] = waits
-        found.bits[f"valid_{at}"] = f"{base} & !taken_{at} & !waits_{at}"
+        ready = f" & ready_{at}" if channel.valid in dut.handshake.agreed else ""
+        found.bits[f"valid_{at}"] = f"{base} & !taken_{at} & !waits_{at}{ready}"
         found.inputs += [f"ready_{at}"] if channel.ready else []
         ready = f"!waits_{at} & ready_{at}" if channel.ready else f"!waits_{at}"
         found.bits[f"done_{at}"] = f"taken_{at} | ({ready})"

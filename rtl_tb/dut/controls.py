@@ -29,6 +29,8 @@ def decide(found: Match, module: Module, structure: Structure | None, state: boo
         state: the unit keeps its accumulator.
     """
     if "enable" not in found.roles and "in_valid" not in found.roles:
+        if structure is not None:
+            _find_valid(found, module, structure)
         return
     if any(found.roles[role].method for role in ("enable", "in_valid") if role in found.roles):
         return
@@ -126,8 +128,13 @@ class _Seen:
 
 
 def _by_names(found: Match) -> None:
-    """Nothing is known of registers: what may be either says so."""
-    if "enable" in found.roles and "in_valid" not in found.roles:
+    """Nothing is known of registers: what may be either says so. A result with a valid has operands with
+    one."""
+    if "out_valid" in found.roles and "in_valid" not in found.roles:
+        found.roles["in_valid"] = found.roles.pop("enable")
+        found.scores["in_valid"] = _ALONE
+        found.remarks["in_valid"] = "by its name; or an enable"
+    elif "enable" in found.roles and "in_valid" not in found.roles:
         found.remarks["enable"] = "by its name; or input: {valid: ...}"
     elif "out_valid" not in found.roles and not _VALIDS & set(found.roles["in_valid"].words):
         found.remarks["in_valid"] = "by its name; or enable: ..."
@@ -171,6 +178,28 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
         found.remarks["enable"] = f"or {valid.ports[0]}"
     elif enable and not valid and seen.stages == 1:
         found.remarks["enable"] = f"or input: {{valid: {enable.ports[0]}}}; {_ONE_REGISTER}"
+
+
+def _find_valid(found: Match, module: Module, structure: Structure) -> None:
+    """Gives the valid of the result an input as its fellow where no name says that it is one: one that comes
+    to it through registers, and through which no operand does."""
+    end = found.roles.get("out_valid")
+    if end is None:
+        return
+    output = module.ports[end.ports[0]]
+    taken = {name for each in found.roles.values() for name in each.ports}
+    pulses = [
+        name
+        for name, port in module.ports.items()
+        if (port.direction, port.width) == ("input", 1)
+        and name not in taken
+        and structure.reaches_later(port, output)
+    ]
+    if pulses:
+        found.roles["in_valid"] = Candidate((pulses[0],), "input", 1, words_of(pulses[0]))
+        found.scores["in_valid"] = _ALONE
+        others = f", or {', '.join(pulses[1:])}" if pulses[1:] else ""
+        found.remarks["in_valid"] = f"it comes to {output.name} through registers{others}"
 
 
 def _make_valid(found: Match, enable: Candidate, ends: Sequence[str], module: Module) -> None:

@@ -17,9 +17,11 @@ from golden.catalog.lookup import instruction
 from golden.errors import MmagoldError, OperandError, SpecError, nearest
 from golden.model.instruction import Instruction
 from golden.program.state import CONTROLS
+from golden.values import Anything, Many
 from golden.vectors.word import RESULTS, Field, WordLayout
 from golden.yamlfile import Section
-from rtl_tb.dut.exclude import ANSWERS, CLASSES, OF_INTEGERS, Exclusion
+from rtl_tb.dut import keys
+from rtl_tb.dut.exclude import ANSWERS, CLASSES, OF_INTEGERS, Case, Exclusion, Output
 from rtl_tb.dut.keys import DUT, IDENTIFIER
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
@@ -76,6 +78,7 @@ class Handshake:
     active_low: those of the ports that mean with 0 what the others mean with 1.
     agreed: the input's valid, or the output's ready, where it may be active only while its fellow is: a
         method of Bluespec is called only when it is ready.
+    during: whether out_valid counts only while operands are held at the ports.
     level: whether out_valid stays active from a result until the next operands: then the cycle in which it
         rises counts.
     more_valids: further ports that are active like in_valid, where all are needed.
@@ -97,6 +100,7 @@ class Handshake:
     active_low: frozenset[str] = frozenset()
     agreed: frozenset[str] = frozenset()
     level: bool = False
+    during: bool = False
     more_valids: tuple[str, ...] = ()
     channels: tuple[Channel, ...] = ()
     hold: str | None = None
@@ -121,6 +125,10 @@ class Handshake:
         return {role: port for role, port in roles.items() if port}
 
 
+Bit = tuple[str, int | None, int]
+"""A bit of a port: the port's name, the declared index of an entry of an unpacked array or None, the bit."""
+
+
 @dataclass(frozen=True, eq=False)
 class Dut:
     """A unit under test. Paths are absolute.
@@ -142,6 +150,8 @@ class Dut:
         constants: input ports that are tied, and their values: numbers, or names of an enumeration.
         where: "file:line" of keys, for messages that come later.
         vhdl: what a unit in VHDL needs in addition to its sources; None: it is Verilog or SystemVerilog.
+        watched: bits of outputs that out_data carries in place of the results, from its lowest bit on: how
+            outputs are looked at that are no results.
         netlist: a file that holds the unit and its wrapper as one netlist, in the place of both.
     """
 
@@ -168,6 +178,7 @@ class Dut:
     vhdl: Vhdl | None = None
     netlist: Path | None = None
     cut_points: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    watched: tuple[Bit, ...] = ()
 
     @property
     def exclude(self) -> Exclusion | None:
@@ -420,8 +431,8 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
         in_ready=marked.port(inputs.get("ready")) if isinstance(inputs, dict) else None,
         hold=inputs.get("hold") if isinstance(inputs, dict) else None,
         channels=() if isinstance(inputs, dict) else tuple(_channel(each, marked) for each in inputs),
-        out_valid=marked.port(outputs.get("valid"), "result"),
-        out_ready=marked.port(outputs.get("ready"), "output"),
+        out_valid=marked.port(outputs.get("valid")),
+        out_ready=marked.port(outputs.get("ready")),
         enable=marked.port(given.get("enable")),
         latency=None if latency == "measure" else latency,
         measured=latency == "measure",
@@ -432,13 +443,18 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
         raise section.error(
             "kind 'valid_ready' names no ready port; for a unit without any, write 'kind: valid'", "kind"
         )
-    if "input" in marked.agreed and not handshake.in_ready:
+    lone = [each.valid for each in handshake.channels if not each.ready]
+    lone += [] if handshake.in_ready or handshake.channels else [handshake.in_valid or ""]
+    if marked.agreed & set(lone):
         raise section.error("'only_if: ready' needs the port of that ready", "input")
+    if marked.during and not handshake.hold:
+        raise section.error("'only_if: operands' needs 'hold' under input", "output")
     return dataclasses.replace(
         handshake,
         active_low=frozenset(marked.low),
-        agreed=frozenset(marked.agreed.values()),
+        agreed=frozenset(marked.agreed),
         level=marked.level,
+        during=marked.during,
     )
 
 
@@ -446,7 +462,7 @@ def _valids(given: Any, marked: _Marked) -> tuple[str | None, tuple[str, ...]]:
     """The port of the input's valid, and further ones that are all needed."""
     if isinstance(given, tuple):
         return given[0], given[1:]
-    return marked.port(given, "input"), ()
+    return marked.port(given), ()
 
 
 def _channel(given: dict[str, Any], marked: _Marked) -> Channel:
@@ -458,17 +474,18 @@ def _channel(given: dict[str, Any], marked: _Marked) -> Channel:
 class _Marked:
     """What signals of a handshake declare in addition to their port.
 
-    low: ports that are active low. agreed: ports that are active only while their fellow is, by the side on
-    which they are inputs. level: whether the result's valid stays active.
+    low: ports that are active low. agreed: ports that are active only while their fellow is. level: whether
+    the result's valid stays active. during: whether it counts only while operands are held.
     """
 
     def __init__(self) -> None:
         self.low: set[str] = set()
-        self.agreed: dict[str, str] = {}
+        self.agreed: set[str] = set()
         self.level = False
+        self.during = False
 
-    def port(self, signal: Any, side: str = "") -> str | None:
-        """The port of a signal; `side`: input, output or result, where it may say more."""
+    def port(self, signal: Any) -> str | None:
+        """The port of a signal."""
         if not isinstance(signal, dict):
             port: str | None = signal
             return port
@@ -476,8 +493,10 @@ class _Marked:
         assert port is not None
         if signal["active"] == "low":
             self.low.add(port)
-        if signal.get("only_if"):
-            self.agreed[side] = port
+        if signal.get("only_if") == "operands":
+            self.during = True
+        elif signal.get("only_if"):
+            self.agreed.add(port)
         self.level = self.level or bool(signal.get("level"))
         return port
 
@@ -569,41 +588,97 @@ def _mode_maps(section: Section, fields: dict[str, Field]) -> dict[str, PortMap]
     return maps
 
 
-def _exclude(
-    document: Section, given: dict[str, tuple[str, ...]] | None, unit: Instruction
-) -> Exclusion | None:
+def _exclude(document: Section, given: Any, unit: Instruction) -> Exclusion | None:
     if given is None:
         return None
-    section: Section = document["exclude"]
-    answer = section.take_choice("answer", (*ANSWERS, *unit.status), "anything")
-    roles = [*(name for name in unit.operand_shapes(False) if name not in CONTROLS), "d"]
-    classes: dict[str, tuple[str, ...]] = {}
-    for name in (name for name in given if name != "answer"):
-        if name not in roles:
-            raise section.error(
-                f"'{name}' is excluded, expected one of {', '.join(roles)}{nearest(name, roles)}", name
-            )
-        fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
-        known = list(CLASSES) if fmt.is_float else list(OF_INTEGERS)
-        classes[name] = given[name]
-        for each in classes[name]:
-            if each not in known:
-                raise section.error(
-                    f"class '{each}' of {name} is excluded, expected one of {', '.join(known)}"
-                    f"{nearest(each, known)}",
-                    name,
+    section = document["exclude"]
+    if isinstance(section, Section):
+        answer = _answer(section, unit)
+        names = [name for name in section if name != "answer"]
+        cases = [Case({name: _classes(section, name, unit)}, {}, *answer) for name in names]
+        if not cases:
+            raise document.error("key 'exclude' names no class of an operand", "exclude")
+        return Exclusion(tuple(cases))
+    return Exclusion(tuple(_case(each, unit) for each in section))
+
+
+def _case(section: Section, unit: Instruction) -> Case:
+    where: Section = section["where"]
+    modes: dict[str, tuple[str, ...]] = {}
+    if "mode" in where and unit.modes is not None:
+        fields = {one.name: one for one in unit.modes.fields}
+        mode: Section = where["mode"]
+        for name in mode:
+            if name not in fields:
+                raise mode.error(
+                    f"unknown key '{name}', expected one of {', '.join(fields)}{nearest(name, fields)}", name
                 )
-    if "d" in classes and unit.state:
+            known = [str(value) for value in fields[name].values if value is not None]
+            given = mode.take_value(name, Many(Anything(of=(str, int, float, bool)), 1, alone=True))
+            modes[name] = tuple(map(str, given))
+            for value in modes[name]:
+                if value not in known:
+                    raise mode.error(
+                        f"'{value}' is no value of {name}, expected one of {', '.join(known)}"
+                        f"{nearest(value, known)}",
+                        name,
+                    )
+    operands = {name: _classes(where, name, unit) for name in where if name != "mode" or unit.modes is None}
+    if not operands and not modes:
+        raise section.error("key 'where' has no condition", "where")
+    return Case(operands, modes, *_answer(section, unit))
+
+
+def _classes(section: Section, name: str, unit: Instruction) -> tuple[str | int, ...]:
+    """The classes and codes of an operand, or of d, that a section names."""
+    roles = [*(each for each in unit.operand_shapes(False) if each not in CONTROLS), "d"]
+    if name not in roles:
+        raise section.error(
+            f"'{name}' is excluded, expected one of {', '.join(roles)}{nearest(name, roles)}", name
+        )
+    if name == "d" and unit.state:
         raise section.error("'d' cannot be excluded for a unit that keeps its accumulator", "d")
+    fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
+    known = list(CLASSES) if fmt.is_float else list(OF_INTEGERS)
+    given: tuple[str | int, ...] = section.take_value(name, keys.CLASSES)
+    for each in given:
+        if isinstance(each, str) and each not in known:
+            raise section.error(
+                f"class '{each}' of {name} is excluded, expected one of {', '.join(known)}"
+                f"{nearest(each, known)}",
+                name,
+            )
+        if isinstance(each, int) and each >> fmt.bits:
+            raise section.error(f"code {each:#x} of {name} is excluded, expected {fmt.bits} bits", name)
+    return given
+
+
+def _answer(section: Section, unit: Instruction) -> tuple[str, Output | None]:
+    """What a unit answers, and the output that says so."""
+    given = section.take_value("answer", keys.ANSWER, "anything")
+    known, port = (*ANSWERS, *unit.status), None
+    answer = given
+    if isinstance(given, dict):
+        answer, port = given["d"], Output(given["port"], given["active"] == "low")
+    if answer not in known:
+        raise section.error(
+            f"key 'answer' is '{answer}', expected one of {', '.join(known)} or a mapping with 'port'"
+            f"{nearest(answer, known)}",
+            "answer",
+        )
     if answer == "nan" and not unit.formats["d"].is_float:
         raise section.error("key 'answer' is 'nan', but d is an integer", "answer")
-    if not any(classes.values()):
-        raise document.error("key 'exclude' names no class of an operand", "exclude")
-    return Exclusion(classes, answer)
+    return answer, port
 
 
 def _check_channels(dut: Dut) -> None:
-    """Refuses channels that do not share out the operands."""
+    """Refuses channels that do not share out the operands, and operands that come later where nothing says
+    when the unit goes on."""
+    late = [name for name, at in dut.ports.items() if any(at.later)]
+    if late and (dut.handshake.kind not in ("valid", "latency") or dut.handshake.hold):
+        raise SpecError(
+            f"{dut.ports[late[0]].where}: key 'later' needs a handshake of kind valid or latency without hold"
+        )
     channels, where = dut.handshake.channels, dut.where["handshake"]
     named = [name for channel in channels for name in channel.operands]
     operands = [

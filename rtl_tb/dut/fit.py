@@ -10,7 +10,7 @@ from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.parts import find, leaves, locate, places
 from rtl_tb.dut.portmap import PortMap
-from rtl_tb.dut.ports import Module, Port
+from rtl_tb.dut.ports import WITHOUT_BITS, Module, Port
 
 
 def check_fit(dut: Dut, module: Module) -> None:
@@ -69,6 +69,8 @@ def _check_controls(dut: Dut, module: Module) -> None:
     single += [(dut.reset.port if dut.reset else None, where.get("reset", file), "input")]
     single += [(port, where["handshake"], "input") for port in dut.handshake.inputs().values()]
     single += [(port, where["handshake"], "output") for port in dut.handshake.outputs().values()]
+    cases = () if dut.exclude is None else dut.exclude.cases
+    single += [(case.port.name, where["exclude"], "output") for case in cases if case.port is not None]
     for name, place, direction in single:
         if name and (port := _port(dut, module, name, place, direction)).width != 1:
             raise SpecError(f"{place}: port '{name}' has {port.shape}, expected 1 bit")
@@ -129,7 +131,8 @@ def _check_array(port_map: PortMap, port: Port) -> None:
 
 def _check_width(dut: Dut, port_map: PortMap, field: Field, port: Port) -> None:
     width, count = entry_width(port, port_map.array), entries(port, port_map.array)
-    needed = max(place.lsb for place in port_map.places(field) if place.port == port.name) + field.bits
+    mine = [place for place in port_map.places(field) if place.port == port.name]
+    needed = max(place.lsb + place.bits(field) for place in mine)
     operand = f"operand {field.name} of {dut.instruction_name}"
     if needed > width and not port_map.array and len(port_map.ports) == 1 and needed == field.width:
         product = (
@@ -160,7 +163,7 @@ def _check_covered(dut: Dut, module: Module) -> None:
             raise SpecError(f"{maps[0].where}: port '{name}' is described both as an array and as a vector")
         if any(user.partial for user in maps):
             continue
-        reach = max(user.extent(dut.fields[user.operand]) for user in maps)
+        reach = max(user.extent_of(dut.fields[user.operand], name) for user in maps)
         used = max(user.first + user.words(dut.fields[user.operand]) for user in maps) if array else 1
         width, count = entry_width(port, array), entries(port, array)
         if reach < width or used < count:
@@ -180,7 +183,8 @@ def _check_shared(dut: Dut, module: Module) -> None:
         for place in at.places(dut.fields[name]) if name not in RESULTS else ():
             port = find(module, place.port, at.where)
             real, index, lsb = locate(port, at.array, place.index, place.lsb)
-            taken.setdefault((real, index), []).append((lsb, lsb + dut.fields[name].bits, place.port))
+            bits = place.bits(dut.fields[name])
+            taken.setdefault((real, index), []).append((lsb, lsb + bits, place.port))
     for name in _single_inputs(dut):
         port = find(module, name, str(dut.file))
         found, width = places(port)
@@ -231,7 +235,7 @@ def _undriven(port: Port, named: set[str]) -> list[str]:
     ways = {each.name: {".".join(each.name.split(".")[: n + 1]) for n in range(64)} for each in parts}
     driven = [each for each in parts if ways[each.name] & named]
     if not driven:
-        return [] if port.name in named else [port.name]
+        return [] if port.name in named or not (port.width or port.problem != WITHOUT_BITS) else [port.name]
 
     def overlaps(each: Port) -> bool:
         return any(

@@ -41,13 +41,13 @@ from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
-from rtl_tb.dut.structure import Reset, Structure, structure_of
+from rtl_tb.dut.structure import Reset, Structure, reset_by_text, structure_of
 from rtl_tb.dut.text import write
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
 
 GUESS = "  # GUESS"
-_RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
+_RESET_LOW = re.compile(r"((^|_)n_?(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
 _LOW = re.compile(
     r"(^|_)n_?(valid|vld|ready|rdy)|(valid|vld|ready|rdy|en|ena|enable|ce)_?n(i|o|_i|_o|_in|_out)?$|(^|_)busy",
     re.I,
@@ -61,6 +61,8 @@ _STATUS = {
     "divide_by_zero": ("dz", "dbz", "divzero", "divbyzero"),
 }
 """Words of outputs that are one status flag each."""
+_LONGEST = 200
+"""Characters of a simulator's message in a comment."""
 _SHOWN = 5
 """Candidates that a comment lists: more are no help."""
 
@@ -200,12 +202,20 @@ def draft(
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
     layout = WordLayout.of(unit) if unit else None
-    structure = None if vhdl else structure_of(replace(design, top=module.name))
+    read = "" if vhdl else structure_of(replace(design, top=module.name))
+    structure = read if isinstance(read, Structure) else None
     roles = _roles(module, unit, structure)
+    if structure is None and (reset := roles.port("reset")) is not None:
+        roles.reset = reset_by_text(design.sources, reset)
     lines = [
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
         "every key.",
         *remark,
+        *(
+            [f"# Its registers are not known, and names decide: {_short(read)}"]
+            if isinstance(read, str) and read
+            else []
+        ),
         f"dut: {_scalar(module.name)}",
         f"top: {_scalar(module.name)}",
         *([f"sources: {_paths(sources, folder)}"] if sources else []),
@@ -221,6 +231,12 @@ def draft(
         "compare: {nan: exact, zero: strict}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _short(text: str) -> str:
+    """The beginning of a message, for a comment, with files by their names."""
+    text = re.sub(r"\S*/(?=[\w.-]+\.\w+:\d)", "", text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} ..."
 
 
 def _elaborated(design: Design, vhdl: bool) -> tuple[Module, list[str]]:
@@ -335,6 +351,11 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         fields = {name: item for name, item in fields.items() if name not in gone}
     found = match(others, fields, state=state)
     decide(found, module, structure, state)
+    bare = structure is not None and not structure.has_registers and at_once(found, module, structure)
+    if bare:  # Chisel gives every module clock and reset
+        for role in ("clock", "reset"):
+            if (each := found.roles.pop(role, None)) is not None:
+                found.tied[each.ports[0]] = f"a {role} without a register"
     roles = _Roles(found, modes=modes, flags=flags)
     if structure is not None:
         roles.at_once = at_once(found, module, structure)
@@ -354,14 +375,19 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
     for name, port in others.ports.items():
         by_header = port.header and name.rpartition(".")[2] in (roles.port("clock"), roles.port("reset"))
-        if name not in used and not by_header:  # the wrapper connects what an interface has by their names
+        if (
+            name not in used and not by_header and port.width
+        ):  # the wrapper connects what an interface has by their names
             (roles.open if port.direction == "output" else roles.left).append(name)
     _take_what_is_left(roles, module, fields)
     if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
         if module.ports[widest].width:
             found.roles["d"] = Candidate((widest,), "output", module.ports[widest].width, ())
-            found.doubts["d"] = [name for name in roles.open if name != widest]
+            several = min(module.ports[widest].width, 2)  # a signal of one bit is no result of several
+            found.doubts["d"] = [
+                name for name in roles.open if name != widest and module.ports[name].width >= several
+            ]
             roles.open.remove(widest)
     return roles
 
@@ -538,7 +564,7 @@ def _input(roles: _Roles, ready: bool = True) -> list[str]:
         return [_by_name(f"  input: {{valid: [{names}]}}") + f"{GUESS}: all of them are needed{more}"]
     lines = ["  input:"]
     for valid, name, operands in roles.valids:
-        words = f"operands: [{', '.join(operands)}], valid: {_signal(valid)}"
+        words = f"operands: [{', '.join(operands)}], valid: {_signal(valid, 'ready' if name else '')}"
         words += f", ready: {_signal(name)}" if name else ""
         lines.append(_marked(f"    - {{{words}}}", _left_to(roles, operands)))
     return lines
@@ -638,6 +664,9 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
             lines.append(f"  clear: {{port: {_scalar(names[0])}, given: {roles.clear_given}}}")
         elif names:
             placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
+            if operand == "d" and unit is not None and not unit.formats["d"].is_float:
+                rule = "sign" if unit.formats["d"].signed else "zero"  # what integers are extended with
+                placed = placed.replace("partial: true}", f"partial: true, unused: {rule}}}")
             lines.append(f"  {operand}: {placed}{_riscv(unit, roles) if operand == 'flags' else ''}")
         elif operand == "clear" and roles.reset_clears:
             reset = roles.port("reset") or ""
@@ -729,11 +758,17 @@ def _rest(roles: _Roles, module: Module) -> list[str]:
             "# Inputs of unknown purpose, tied for now.",
             "constants:",
             *(f"  {_scalar(name)}: {_tied(module.ports[name])}" for name in roles.left),
-            *(f"  {_scalar(name)}: {int(not _LOW.search(name))}{GUESS}: {why}" for name, why in unused),
+            *(f"  {_scalar(name)}: {_idle(name, why)}{GUESS}: {why}" for name, why in unused),
         ]
     if roles.open:
         lines.append(f"# Outputs left open: {', '.join(roles.open)}")
     return [*lines, ""]
+
+
+def _idle(name: str, why: str) -> int:
+    """The value of a control that lets the unit run."""
+    low = _RESET_LOW if why.startswith("a reset") else _LOW
+    return int(bool(low.search(name)) == why.startswith("a reset"))
 
 
 def _tied(port: Port) -> str:

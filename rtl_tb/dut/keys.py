@@ -32,6 +32,8 @@ PORT_NAME = re.compile(rf"{IDENTIFIER.pattern}(\.{IDENTIFIER.pattern})*")
 MAX_CYCLES = 100_000
 """Clock cycles of a reset, a latency or an interval: a hundred times those of a divider that takes a bit a
 cycle."""
+MAX_LATER = 256
+"""Clock cycles by which an operand comes after the others: the rows of a systolic array."""
 MAX_BITS = 1 << 20
 """Bits of a port: a tile of 256 by 256 elements of 16 bits."""
 MAX_CONSTANT = (1 << 1024) - 1
@@ -41,6 +43,8 @@ ARRAYS = ("packed", "unpacked")
 GIVEN = ("freely", "with_operands", "before_operands")
 """When a clear or load may be active: whenever (a unit heeds its valid), only in a cycle in which operands
 are taken (it acts without valid), or only in a cycle of its own before them."""
+UNUSED = ("any", "zero", "sign")
+"""What bits of a port have that carry no element of a result."""
 HOLDS = ("operands", "valid")
 """What stays as it is until the result: the operands, or the valid as well."""
 _LEVEL = Choice(("low", "high"))
@@ -87,13 +91,22 @@ _HOLD = Key(
 CHANNEL = Mapping(
     (
         Key("operands", _FILES, "the operands that come by this handshake"),
-        Key("valid", _signal(), "its valid"),
+        Key("valid", _signal(_only_if("ready")), "its valid"),
         Key("ready", _signal(), "its ready", None),
     )
 )
 _OUT_VALID = Key(
     "valid",
-    _signal(Key("level", Flag(), "whether it stays active until the next operands", False)),
+    _signal(
+        Key("level", Flag(), "whether it stays active until the next operands", False),
+        Key(
+            "only_if",
+            Choice(("operands",)),
+            "it counts only while operands are at the ports, from the cycle on in which they are taken",
+            None,
+            excludes=("level",),
+        ),
+    ),
     "the output's valid",
 )
 _OUT_READY = Key("ready", _signal(_only_if("valid")), "the output's ready", None)
@@ -207,6 +220,26 @@ PLACE = Mapping(
             "`true` permits unused bits in the port; they are driven 0",
             False,
         ),
+        Key(
+            "bits",
+            Many(Integer(1, MAX_BITS), 2),
+            "of one element that lies in several ports: how many bits each port has, the lowest first",
+            None,
+            excludes=("array", "stride", "word"),
+        ),
+        Key(
+            "later",
+            Many(Integer(0, MAX_LATER), 1, alone=True),
+            "for operands: how many clock cycles after the others it comes; a list: of each word",
+            0,
+        ),
+        Key(
+            "unused",
+            Choice(UNUSED),
+            "for results with `partial`: what the unused bits have: `zero`, the highest bit of the element "
+            "below them (`sign`), or anything, which is not compared",
+            "any",
+        ),
         Key("active", _LEVEL, "for clear and load: `low` for a port that is active at 0", "high"),
         Key(
             "given",
@@ -249,6 +282,21 @@ COMPARE = Mapping(
         Key("zero", Choice(ZERO_POLICIES), "whether +0 and -0 differ", "strict"),
     )
 )
+CLASSES = Many(Either(Text(), Integer(0, MAX_CONSTANT)), 1, alone=True)
+"""Classes of codes, or codes."""
+ANSWER = Either(
+    Text(),
+    Mapping((*_SIGNAL_KEYS, Key("d", Choice(("anything", "nan")), "what d then is", "anything"))),
+)
+"""What a unit answers to an excluded vector: a word, or the output that says so."""
+CASE = Mapping(
+    (
+        Key("where", Anything("a mapping", (dict,), {"type": "object"}), "conditions that all hold"),
+        Key("answer", ANSWER, "what the unit answers", "anything"),
+    )
+)
+EXCLUDE = Either(Anything("a mapping", (dict,), {"type": "object"}), Many(CASE, 1))
+"""A mapping of classes by operand, each of them by itself, or a list of cases."""
 DUT = Mapping(
     (
         Key("top", _NAME, "the top module"),
@@ -298,8 +346,8 @@ DUT = Mapping(
         ),
         Key(
             "exclude",
-            Table(_FILES),
-            "classes of operands that do not count, and what the unit answers then",
+            EXCLUDE,
+            "[operands that do not count](#operands-that-do-not-count), and what the unit answers then",
             None,
         ),
         Key("compare", COMPARE, "what counts as equal", None),

@@ -130,6 +130,11 @@ _NO_DATA = dict.fromkeys(
         "scale",
         "sf",
         "enable",
+        "idx",
+        "index",
+        "addr",
+        "address",
+        "id",
     ),
     -6,
 )
@@ -516,8 +521,10 @@ def several_valids(
     A channel is known by the words that its valid shares with the ports of an operand: input_a_stb, input_a.
     Operands for which no port was found, `missing`, belong to the channels that are left, one to each.
     """
-    if "in_valid" not in found.roles or found.roles["in_valid"].method is not None:
+    if "in_valid" not in found.roles:
         return []
+    if found.roles["in_valid"].method is not None:
+        return _channels_of_methods(module, found, missing)
     others = {
         name
         for role, each in found.roles.items()
@@ -568,6 +575,29 @@ def several_valids(
         ready = next((one.ports[0] for one in readies if _key(one, "in_ready") == key), None)
         channels.append((valid.ports[0], ready, roles if apart else []))
     return channels
+
+
+def _channels_of_methods(
+    module: Module, found: Match, missing: Sequence[str]
+) -> list[tuple[str, str | None, list[str]]]:
+    """As `several_valids`, of a module of Bluespec that takes its operands by several methods: the arguments
+    of a method belong to its EN and RDY."""
+    sides, _ = _methods(module)
+    own: dict[str, list[str]] = {name: [] for name, side in sides.items() if side == "in"}
+    for role, each in found.roles.items():
+        if role not in CONTROL_ROLES and role not in RESULTS:
+            of = next((name for name in own if each.ports[0].startswith(f"{name}_")), None)
+            if of is not None:
+                own[of].append(role)
+    left = [roles for roles in own.values() if not roles]
+    for roles, role in zip(left, missing, strict=False):
+        roles.append(role)
+    methods = [name for name, roles in own.items() if roles]
+    methods.sort(key=lambda name: own[name])
+    if len(methods) < 2 or not all(f"EN_{name}" in module.ports for name in methods):
+        return []
+    readies = {name: f"RDY_{name}" for name in methods if f"RDY_{name}" in module.ports}
+    return [(f"EN_{name}", readies.get(name), own[name]) for name in methods]
 
 
 def _of_operands(valids: list[Candidate], operands: Sequence[tuple[str, ...]]) -> list[Candidate]:

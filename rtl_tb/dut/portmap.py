@@ -7,6 +7,7 @@ into one place per element.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +15,7 @@ from typing import Any
 
 from golden.errors import SpecError
 from golden.program.state import CONTROLS
-from golden.vectors.word import Field
+from golden.vectors.word import RESULTS, Field
 from golden.yamlfile import Section
 from rtl_tb.dut.keys import MAX_BITS, PORT
 
@@ -22,11 +23,17 @@ from rtl_tb.dut.keys import MAX_BITS, PORT
 @dataclass(frozen=True)
 class Place:
     """Where one element lies: bit `lsb` of `port`, or of entry `index` (0 is the lowest) where the port is
-    an array."""
+    an array; of an element in several ports `width` of its bits, from bit `first` on."""
 
     port: str
     index: int | None
     lsb: int
+    width: int = 0
+    first: int = 0
+
+    def bits(self, field: Field) -> int:
+        """How many bits of the element are here."""
+        return self.width or field.bits
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,9 @@ class PortMap:
     Element i is in slot i % word_elements of word i / word_elements. `order` and `word_order` count words and
     slots from the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the
     first word. `active_low`: the port is the inverse of the operand, one of CONTROLS. `given`: one of GIVEN,
-    of such an operand.
+    of such an operand. `later`: clock cycles by which the operand comes after the others, one number or one
+    for each word. `bits`: how many bits of the one element each port has. `unused`: what bits of a result's
+    ports have that carry no element, one of UNUSED.
     """
 
     operand: str
@@ -55,14 +64,34 @@ class PortMap:
     partial: bool = False
     active_low: bool = False
     given: str = "freely"
+    unused: str = "any"
+    later: tuple[int, ...] = (0,)
+    bits: tuple[int, ...] = ()
 
     def words(self, field: Field) -> int:
         """Number of words that the operand takes."""
         return field.elements // self.word_elements
 
+    def later_of(self, element: int) -> int:
+        """Clock cycles by which an element comes after the others."""
+        return self.later[0] if len(self.later) == 1 else self.later[element // self.word_elements]
+
     def places(self, field: Field) -> list[Place]:
-        """Returns the place of every element, in the order of the operand word (row by row for matrices)."""
+        """Returns the place of every element, in the order of the operand word (row by row for matrices); of
+        one element in several ports the place of each part, the lowest first."""
+        if self.bits:
+            ends = itertools.accumulate(self.bits)
+            return [
+                Place(port, None, self.lsb, width, end - width)
+                for port, width, end in zip(self.ports, self.bits, ends, strict=True)
+            ]
         return [self._place(number, self.words(field)) for number in self._numbers(field)]
+
+    def extent_of(self, field: Field, port: str) -> int:
+        """Width of one of its ports that the operand fills, as `extent`."""
+        if self.bits:
+            return self.lsb + self.bits[self.ports.index(port)]
+        return self.extent(field)
 
     def extent(self, field: Field) -> int:
         """Width of a vector, or of an array entry, that the operand fills, the gaps between words and
@@ -133,7 +162,19 @@ def _read_mapping(section: Section, given: dict[str, Any], field: Field, where: 
         given["partial"],
         given["active"] == "low",
         given["given"],
+        given["unused"],
+        given["later"] if isinstance(given["later"], tuple) else (given["later"],),
+        given["bits"] or (),
     )
+    if any(built.later) and field.name in RESULTS:
+        raise section.error(f"key 'later' is for operands, not for {field.name}", "later")
+    if len(built.later) not in (1, built.words(field)):
+        raise section.error(
+            f"key 'later' has {len(built.later)} numbers, expected 1 or {built.words(field)} (for each word)",
+            "later",
+        )
+    if built.unused != "any" and not (built.partial and field.name in RESULTS):
+        raise section.error(f"key 'unused' is for {' and '.join(RESULTS)} with 'partial: true'", "unused")
     if built.given != "freely" and field.name not in CONTROLS:
         raise section.error(f"key 'given' is for {' and '.join(CONTROLS)}, not for {field.name}", "given")
     if built.active_low and field.name not in CONTROLS:
@@ -165,6 +206,14 @@ def _read_word(section: Section, given: dict[str, Any] | None, field: Field) -> 
 
 def _check(section: Section, built: PortMap, field: Field) -> PortMap:
     words = built.words(field)
+    if built.bits:
+        if field.elements != 1 or (len(built.bits), sum(built.bits)) != (len(built.ports), field.bits):
+            raise SpecError(
+                f"{built.where}: key 'bits' is {list(built.bits)}, expected a number for each of "
+                f"{len(built.ports)} ports, {field.bits} in all, of one element; {field.name} has "
+                f"{field.elements} x {field.bits} bits"
+            )
+        words = len(built.ports)
     if len(built.ports) not in (1, words):
         raise SpecError(
             f"{built.where}: {field.name} lists {len(built.ports)} ports, expected {words} (one for each "
@@ -188,7 +237,7 @@ def check_overlaps(maps: Iterable[PortMap], fields: dict[str, Field]) -> None:
         field = fields[port_map.operand]
         for element, place in enumerate(port_map.places(field)):
             taken.setdefault((place.port, place.index), []).append(
-                (place.lsb, place.lsb + field.bits, port_map, element)
+                (place.lsb, place.lsb + place.bits(field), port_map, element)
             )
     for (port, _), runs in taken.items():
         runs.sort(key=lambda run: run[0])

@@ -18,6 +18,7 @@ from typing import Any
 
 from golden.errors import nearest
 from rtl_tb.dut import sources
+from rtl_tb.dut.text import read
 from rtl_tb.errors import ElaborationError, MachineError, SimulatorMissing, SimulatorTooOld
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed, first_error, no_build
@@ -32,6 +33,8 @@ _TYPES_WITHOUT_BITS = {
 _LEADING = ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE", "REFDTYPE", "ENUMDTYPE", "PARAMTYPEDTYPE")
 """Types that say something of another type: arrays of it, a name for it."""
 _TWO_STATES = ("bit", "byte", "shortint", "int", "longint")
+WITHOUT_BITS = "an empty range"
+"""The problem of a port of VHDL whose range has no bit."""
 _HAS_INTERFACE = "Interfaced port on top level module"
 """What Verilator says of a top module with an interface as a port."""
 _ENCODED = re.compile(r"__0([0-9A-F]{2})")
@@ -119,6 +122,9 @@ class Design:
     """Type parameters."""
 
 
+_INTERFACE = re.compile(r"\binterface\b")
+
+
 def read_ports(design: Design) -> Module:
     """Elaborates a design and returns its top module.
 
@@ -132,7 +138,13 @@ def read_ports(design: Design) -> Module:
         found = headers.read_header(design)
         design = design if found is None else replace(design, top=found.name)
     try:
-        return _with_verilator(simulators.verilator(), design)
+        module = _with_verilator(simulators.verilator(), design)
+        # Verilator leaves a port out that is an interface, where another of its kind lies in the module.
+        if any(_INTERFACE.search(read(path)) for path in design.sources):
+            header = headers.read_header(design)
+            if header is not None and header.interfaces:
+                return slang.read_ports(design)
+        return module
     except (SimulatorMissing, SimulatorTooOld, ElaborationError) as first:
         header = headers.read_header(design) if isinstance(first, ElaborationError) else None
         if _HAS_INTERFACE in str(first) or (header is not None and header.interfaces):

@@ -5,10 +5,10 @@ each with the signal or the bits of a word on the other side.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from golden.vectors.word import Field
-from rtl_tb.dut.adapter import adapter_of
+from golden.vectors.word import RESULTS, Field
+from rtl_tb.dut.adapter import adapter_of, later_word
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.fit import constant_of
 from rtl_tb.dut.parts import find, locate, places
@@ -37,24 +37,49 @@ class Run:
     word: int | None = None
     signal: str = ""
     field: str = ""
+    later: int = 0
 
     def bits(self, bus: str) -> str:
         """The signal on the other side."""
+        bus = later_word(self.later) or bus
         return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
 
 
 def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
     """The operand as runs, as few as there can be."""
+    if port_map.bits:
+        parts = []
+        for place in port_map.places(field):
+            real, index, lsb = locate(find(module, place.port, port_map.where), None, None, place.lsb)
+            text = f"{field.name}[{place.first + place.width - 1}:{place.first}]"
+            word, late = field.lsb + place.first, port_map.later_of(0)
+            parts.append(Run(real, index, lsb, place.width, text, word=word, field=field.name, later=late))
+        return parts
     runs: list[list[tuple[tuple[str, int | None, int], int]]] = []
     for element, place in enumerate(port_map.places(field)):
         port = find(module, place.port, port_map.where)
         real, index, lsb = locate(port, port_map.array, place.index, place.lsb)
         (before, last) = runs[-1][-1] if runs else (None, 0)
-        if before == (real, index, lsb - field.bits) and last == element - 1:
+        together = before == (real, index, lsb - field.bits) and last == element - 1
+        if together and port_map.later_of(last) == port_map.later_of(element):
             runs[-1].append(((real, index, lsb), element))
         else:
             runs.append([((real, index, lsb), element)])
-    return [_run_of(run[0], run[-1][1], field) for run in runs]
+    return [replace(_run_of(run[0], run[-1][1], field), later=port_map.later_of(run[0][1])) for run in runs]
+
+
+def result_runs(dut: Dut, module: Module) -> list[Run]:
+    """What out_data carries: the results or, in their place, the bits of outputs that are watched."""
+    if dut.watched:
+        return [
+            Run(port, index, bit, 1, "watched", word=at) for at, (port, index, bit) in enumerate(dut.watched)
+        ]
+    return [
+        run
+        for name, at in dut.ports.items()
+        if name in RESULTS
+        for run in runs_of(at, dut.fields[name], module)
+    ]
 
 
 def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> Run:

@@ -8,6 +8,7 @@ resolved bit by bit: each becomes a constant, or the bit that it is a copy of, o
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,20 +73,44 @@ class _Register:
         return [bit for bit in (*self.d, *enables) if isinstance(bit, int)]
 
 
-def structure_of(design: Design) -> Structure | None:
-    """The structure of a design's top module; None where there is no Yosys with slang, or it refuses the
-    design."""
+def structure_of(design: Design) -> Structure | str:
+    """The structure of a design's top module; where there is no Yosys with slang, or it refuses the design,
+    the reason."""
     if design.types or design.top is None:
-        return None
+        return "it has parameters that are types"
     try:
         with tempfile.TemporaryDirectory(prefix="mmagold_structure_") as name:
             what = f"the module {design.top}"
             read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=_LIMIT)
             modules = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))["modules"]
-    except RtlError:
-        return None
+    except RtlError as error:
+        return " ".join(str(error).split())
     module = modules.get(design.top)
-    return None if module is None else Structure(module)
+    return Structure(module) if module is not None else f"its netlist has no module {design.top}"
+
+
+_EDGE = r"\b(pos|neg)edge\s+{0}\b"
+_AT_ONCE = (
+    r"\bif\s*\(?\s*{0}\s*=\s*'([01])'\s*\)?\s*then(?:(?!\bend\s+process\b).)*?\belsif\b[^;]*?(?:_edge|'event)"
+)
+_TESTED = r"\b{0}\s*=\s*'([01])'"
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|--[^\n]*", re.S)
+
+
+def reset_by_text(sources: Iterable[Path], name: str) -> Reset | None:
+    """How a reset acts, as the processes say it that wait for its edge or, in VHDL, that test it before the
+    clock; None where none does, or where they differ. For a text that Yosys does not read."""
+    texts = [_COMMENTS.sub(" ", path.read_text(encoding="utf-8", errors="replace")) for path in sources]
+
+    def found(pattern: str) -> set[str]:
+        each = re.compile(pattern.format(re.escape(name)), re.S | re.I)
+        return {level for text in texts for level in each.findall(text)}
+
+    edges, at_once, tested = found(_EDGE), found(_AT_ONCE), found(_TESTED)
+    for levels, low, synchronous in ((edges, "neg", False), (at_once, "0", False), (tested, "0", True)):
+        if levels:
+            return Reset(levels == {low}, synchronous) if len(levels) == 1 else None
+    return None
 
 
 class Structure:
@@ -103,6 +128,11 @@ class Structure:
             if not _is_register(cell):
                 self._driver.update(dict.fromkeys(_side(cell, "output"), cell))
         self._order = self._sorted(cells)
+
+    @property
+    def has_registers(self) -> bool:
+        """Whether it holds anything."""
+        return bool(self._registers)
 
     def bits(self, port: Port | None) -> tuple[Bit, ...]:
         """The bits of a port, or of a field of one; nothing where the netlist does not have them one by

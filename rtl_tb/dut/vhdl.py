@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rtl_tb.dut.ports import Design, Module, Port, Range, members_of
+from rtl_tb.dut.ports import WITHOUT_BITS, Design, Module, Port, Range, members_of
 from rtl_tb.errors import ElaborationError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed, no_build
@@ -107,12 +107,38 @@ def analyse(
         _check_once(simulator, vhdl, library, names, folder, origin)
         _ghdl(simulator, vhdl, ["-i", f"--work={library}", *names], folder, origin, what)
     if top is None:
-        found = _ghdl(simulator, vhdl, ["--find-top"], folder, origin, what).split()
-        if len(found) != 1:
-            raise ElaborationError(f"expected one top entity, found {', '.join(found) or 'none'}")
-        top = found[0]
-    _ghdl(simulator, vhdl, ["-m", top], folder, origin, what)
+        tops = _tops(simulator, vhdl, names, folder, origin)
+        if len(tops) != 1:
+            found = ", ".join(tops) or "none"
+            raise ElaborationError(f"expected one top entity, found {found}; --top names the unit")
+        top = tops[0]
+    said = _ghdl(simulator, vhdl, ["-m", top], folder, origin, what)
+    if open_ones := list(dict.fromkeys(name.lower() for name in _UNBOUND.findall(said))):
+        raise ElaborationError(
+            f"{what} has components without an entity: {', '.join(open_ones)}; add the files that define them"
+        )
     return top.lower()
+
+
+_UNBOUND = re.compile(r'instance "[^"]*" of component "(\w+)" is not bound')
+"""What GHDL says of an instance that is left out: its outputs are undriven."""
+_USES = re.compile(
+    r"\bcomponent\s+(\w+)|:\s*entity\s+(?:\w+\.)?(\w+)|:\s*(?:component\s+)?(\w+)\s+(?:port|generic)\s+map",
+    re.IGNORECASE,
+)
+"""What an architecture takes: the declaration of a component, or an instance."""
+
+
+def _tops(
+    simulator: Simulator, vhdl: Vhdl, names: Sequence[str], folder: Path, origin: Mapping[str, Path]
+) -> list[str]:
+    """The entities of files that no architecture takes. (`ghdl --find-top` leaves out those with ports.)"""
+    entities = [name for kind, name, _ in units_of(simulator, vhdl, names, folder) if kind == "entity"]
+    used: set[str] = set()
+    for name in names:
+        text = re.sub(r"--[^\n]*", "", origin[name].read_text(encoding="utf-8", errors="replace"))
+        used |= {word.lower() for words in _USES.findall(text) for word in words if word}
+    return [name for name in entities if name not in used]
 
 
 def _copied(path: Path, folder: Path, origin: dict[str, Path]) -> str:
@@ -355,7 +381,7 @@ def _port(name: str, direction: str, types: _Types, paths: Sequence[str]) -> Por
             where = "" if path == name else f" in {path}"
             return Port(name, direction, 0, problem=f"of type {kind or types.ports[name]}{where}")
     if not paths:
-        return Port(name, direction, 0, problem="without bits")
+        return Port(name, direction, 0, problem=WITHOUT_BITS)
     if not re.fullmatch(r"\w+", name):
         return Port(name, direction, 0, problem="an extended identifier")
     try:

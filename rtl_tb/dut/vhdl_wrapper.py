@@ -12,11 +12,22 @@ from collections.abc import Iterator
 
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS
-from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, vhdl, vhdl_name
+from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, later_word, vhdl, vhdl_name
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.dut.fit import check_fit, constant_of
 from rtl_tb.dut.parts import find, places
-from rtl_tb.dut.runs import LOW, NAME, Run, driven_fields, read_fields, runs_of, signals_of, turned
+from rtl_tb.dut.ports import WITHOUT_BITS
+from rtl_tb.dut.runs import (
+    LOW,
+    NAME,
+    Run,
+    driven_fields,
+    read_fields,
+    result_runs,
+    runs_of,
+    signals_of,
+    turned,
+)
 from rtl_tb.dut.vhdl import Entity, generic_text
 
 _OF_VERILOG = {
@@ -51,7 +62,13 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         {signal for signal in signals_of(dut).values() if _named(signal).startswith("not_")} - _KNOWN
     )
     unused = sum(target.startswith("unused(") for target in outputs.values())
+    empty = [
+        name
+        for name, port in entity.ports.items()
+        if port.problem == WITHOUT_BITS and port.direction == "input"
+    ]
     pins = [f"{bit} => {signal}" for bit, signal in (*inputs.items(), *outputs.items())]
+    pins += [f"{name} => nothing" for name in empty]
     generics = [f"{name} => {generic_text(entity, name, value)}" for name, value in dut.parameters.items()]
     lines = [
         f"-- {dut.top} as {line_comment(dut.instruction_name)}, level {dut.level}.",
@@ -75,6 +92,7 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         *(f"  {line}" for line in declared),
         *(f"  signal {_named(signal)} : std_logic;" for signal in inverses),
         *([f"  signal unused : std_logic_vector({unused - 1} downto 0);"] if unused else []),
+        *(["  signal nothing : std_logic_vector(-1 downto 0);"] if empty else []),
         "begin",
         f"  run <= rst_n {_LATER};",
         f"  rst <= not rst_n {_LATER};",
@@ -87,6 +105,11 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
         "  not_accept <= not accept;",
         "  not_taken <= not taken;",
         *(f"  {_named(signal)} <= not {_named(signal + LOW)};" for signal in turned(dut)),
+        *(
+            [f"  out_data({dut.layout.result_width - 1} downto {len(dut.watched)}) <= (others => '0');"]
+            if 0 < len(dut.watched) < dut.layout.result_width
+            else []
+        ),
         "  in_ready <= ready;",
         "  out_valid <= valid;",
         *(
@@ -127,7 +150,8 @@ def _bit(entity: Entity, port: str, index: int | None, lsb: int) -> str:
 def _spread(entity: Entity, run: Run, bus: str) -> Iterator[tuple[str, str]]:
     """(bit of a port, what it is connected to) of a run."""
     for at in range(run.width):
-        there = _named(run.signal) if run.word is None else f"{bus}({run.word + at})"
+        word = later_word(run.later) or bus
+        there = _named(run.signal) if run.word is None else f"{word}({run.word + at})"
         yield _bit(entity, run.port, run.index, run.lsb + at), there
 
 
@@ -178,10 +202,8 @@ def _constant(dut: Dut, entity: Entity, name: str) -> dict[str, str]:
 def _outputs(dut: Dut, entity: Entity) -> dict[str, str]:
     """What every bit of every output that somebody looks at is connected to."""
     found: dict[str, str] = {}
-    for name, port_map in dut.ports.items():
-        if name in RESULTS:
-            for run in runs_of(port_map, dut.fields[name], entity):
-                found |= _spread(entity, run, "out_data")
+    for run in result_runs(dut, entity):
+        found |= _spread(entity, run, "out_data")
     for port in dut.handshake.outputs().values():
         if port in entity.ports:
             found[entity.bits[port][0]] = _named(signals_of(dut)[port])

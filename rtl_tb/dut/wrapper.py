@@ -11,7 +11,7 @@ reads, and to what Verilator takes without a warning under -Wall. Compile it aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut import vhdl, vhdl_wrapper
 from rtl_tb.dut.adapter import Adapter, adapter_of, verilog
-from rtl_tb.dut.description import Dut, Handshake
+from rtl_tb.dut.description import Bit, Dut, Handshake
 from rtl_tb.dut.fit import check_fit, clocks_interface, entry_width
 from rtl_tb.dut.headers import of_interface, of_top
 from rtl_tb.dut.keys import IDENTIFIER
@@ -33,10 +33,12 @@ from rtl_tb.dut.runs import (
     constant_text,
     driven_fields,
     read_fields,
+    result_runs,
     runs_of,
     signals_of,
     turned,
 )
+from rtl_tb.dut.vhdl import Entity
 
 INSTANCE = "u_dut"
 """The designer's unit in its wrapper."""
@@ -52,10 +54,47 @@ def wrapper_of(dut: Dut) -> str:
     """
     if dut.netlist is not None:
         return dut.netlist.read_text(encoding="utf-8")
+    module = module_of(dut)
+    return vhdl_wrapper.wrapper_text(dut, module) if isinstance(module, Entity) else wrapper_text(dut, module)
+
+
+def uncompared(dut: Dut) -> list[Bit]:
+    """The bits of a unit's result ports that carry no element.
+
+    Raises:
+        As wrapper_of.
+    """
+    maps = {name: at for name, at in dut.ports.items() if name in RESULTS}
+    if not any(at.partial for at in maps.values()) or dut.netlist is not None:
+        return []
+    module = module_of(dut)
+    left: dict[Bit, None] = {}
+    for run in result_runs(dut, module):
+        port = module.ports[run.port]
+        width = entry_width(port, "unpacked") if port.unpacked else port.width
+        left |= dict.fromkeys((run.port, run.index, bit) for bit in range(width))
+    for run in result_runs(dut, module):
+        for bit in range(run.lsb, run.lsb + run.width):
+            left.pop((run.port, run.index, bit), None)
+    return list(left)
+
+
+def names_of(bits: Sequence[Bit]) -> list[str]:
+    """Bits by name, adjacent ones together: "y[31:8]"."""
+    found = []
+    for (port, index), of_port in groupby(bits, key=lambda bit: bit[:2]):
+        for _, group in groupby(enumerate(bit for *_, bit in of_port), key=lambda row: row[1] - row[0]):
+            span = [bit for _, bit in group]
+            low, high = span[0], span[-1]
+            entry = "" if index is None else f"[{index}]"
+            found.append(f"{port}{entry}[{low if low == high else f'{high}:{low}'}]")
+    return found
+
+
+def module_of(dut: Dut) -> Module | Entity:
+    """The ports of a unit's top; raises as wrapper_of."""
     design = Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
-    if dut.vhdl is not None:
-        return vhdl_wrapper.wrapper_text(dut, vhdl.read_entity(design, dut.vhdl))
-    return wrapper_text(dut, read_ports(design))
+    return read_ports(design) if dut.vhdl is None else vhdl.read_entity(design, dut.vhdl)
 
 
 def file_of(dut: Dut) -> str:
@@ -90,7 +129,8 @@ def wrapper_text(dut: Dut, module: Module) -> str:
         *verilog(adapter, dut.layout.operand_width),
         "",
         *_operands(adapter, operands, driven_fields(dut, module), module),
-        *_results(results, read_fields(dut, module), module),
+        *_rest(dut),
+        *_results(results, [*result_runs(dut, module), *read_fields(dut, module)], module),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
     return "\n".join(lines)
@@ -187,14 +227,13 @@ def _empty_entries(port: Port, used: set[int | None]) -> list[str]:
     return [f"    assign {_wire(port.name)}[{index}] = {width}'d0;" for index in empty]
 
 
-def _results(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module) -> list[str]:
+def _results(maps: list[tuple[PortMap, Field]], runs: list[Run], module: Module) -> list[str]:
     lines = [""]
     lines += [
         f"    // {field.name}: {_elements(field)} in out_data[{field.msb}:{field.lsb}]. Bits that carry no "
         "element stay unused."
         for _, field in maps
     ]
-    runs = [run for port_map, field in maps for run in runs_of(port_map, field, module)] + fields
     lines += ["    // verilator lint_off UNUSEDSIGNAL"]
     lines += [_declaration(module.ports[name]) for name in dict.fromkeys(run.port for run in runs)]
     lines += ["    // verilator lint_on UNUSEDSIGNAL"]
@@ -202,6 +241,12 @@ def _results(maps: list[tuple[PortMap, Field]], fields: list[Run], module: Modul
         source = _target(module.ports[run.port], run.index, run.lsb, run.width)
         lines.append(f"    assign {run.bits('out_data')} = {source};  // {run.text}")
     return lines
+
+
+def _rest(dut: Dut) -> list[str]:
+    """The bits of out_data that nothing is watched with."""
+    count, width = len(dut.watched), dut.layout.result_width
+    return [f"    assign out_data[{width - 1}:{count}] = {width - count}'d0;"] if 0 < count < width else []
 
 
 # Handshake --------------------------------------------------------------------------------------------------
@@ -370,4 +415,5 @@ def _connections(dut: Dut, module: Module) -> dict[str, str]:
     named = [find(module, name, str(dut.file)) for name in (*mapped, *signals_of(dut), *dut.constants)]
     fields = [port.base for port in named if port.base]
     whole = {name: signal for name, signal in signals_of(dut).items() if name in module.ports}
-    return whole | {name: _wire(name) for name in (*mapped, *fields) if name in module.ports}
+    watched = [name for name, _, _ in dut.watched]
+    return whole | {name: _wire(name) for name in (*mapped, *fields, *watched) if name in module.ports}

@@ -37,6 +37,7 @@ FAILURE_KINDS = {
     "valid_follows_ready": "out_valid changes with out_ready before any clock edge",
     "metavalue": "the unit computes with bits that are neither 0 nor 1, which VHDL's packages take for 0 "
     "or FALSE",
+    "other_output": "an output that is no result has another value than dut.yaml says",
 }
 """Kinds of ProtocolFailure and what each means."""
 

@@ -62,6 +62,8 @@ from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 
 TESTBENCH = "mmagold_tb"
 TIMESCALE = "mmagold_timescale.sv"
+FIRST = (TIMESCALE, f"{TESTBENCH}.sv")
+"""What is compiled before the unit's sources: no type or directive of theirs reaches the testbench."""
 TIMESCALE_TEXT = (
     "// Compiled first: without it a delay of #1 in RTL that has no timescale is a second on "
     "Icarus.\n`timescale 1ns / 1ps\n"
@@ -142,9 +144,7 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
         if not verilator:
             check_whole(folder / PROGRAM)
 
-    recipe = Recipe(
-        dut, simulator, TESTBENCH, generated, language, options, compile_in, PROGRAM, first=(TIMESCALE,)
-    )
+    recipe = Recipe(dut, simulator, TESTBENCH, generated, language, options, compile_in, PROGRAM, first=FIRST)
     return built(place, recipe) / PROGRAM
 
 
@@ -193,7 +193,8 @@ class Trial:
         texts = _generated(job.dut, wrapper_of(job.dut))
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
-        self.generated = [folder / TIMESCALE, *(folder / name for name in texts if name != TIMESCALE)]
+        self.before = [folder / name for name in FIRST]
+        self.behind = [folder / name for name in texts if name not in FIRST]
         files = run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles, compares=False)
         for name, fill in files.items():
             with (folder / name).open("wb") as file:
@@ -207,9 +208,9 @@ class Trial:
             place = Path(name)
             for file in self.files:
                 (place / file.name).symlink_to(file)
-            first, *others = self.generated
             compiled: list[str | Path] = [*self.simulator.start, "-g2012", *design_options(dut, "icarus")]
-            compiled += ["-s", TESTBENCH, "-o", place / PROGRAM, first, *verilog_of(dut), *others]
+            compiled += ["-s", TESTBENCH, "-o", place / PROGRAM]
+            compiled += [*self.before, *verilog_of(dut), *self.behind]
             command = [*_command(self.job, self.simulator, place / PROGRAM), f"+mmagold_files={place}"]
             limits = f"ulimit -t {int(seconds) + 1}; ulimit -v {memory >> 10}"
             script = f"{limits}; {shlex.join(map(str, compiled))} && exec {shlex.join(map(str, command))}"
@@ -415,7 +416,7 @@ def _generated(dut: Dut, wrapper: str) -> dict[str, str]:
 
 
 def file_list(dut: Dut, generated: Sequence[str] = (f"{NAME}.sv", f"{TESTBENCH}.sv")) -> str:
-    """The arguments of any simulator, one a line; the generated files come last.
+    """The arguments of any simulator, one a line; the generated files come last, without those in FIRST.
 
     Raises:
         RtlError: one holds a space, a quote or the like: simulators read such lines each in their own way.
@@ -425,7 +426,8 @@ def file_list(dut: Dut, generated: Sequence[str] = (f"{NAME}.sv", f"{TESTBENCH}.
         f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()
     ]
     options += [f"-y {path}" for path in dut.libraries] + ["+libext+.v+.sv"] * bool(dut.libraries)
-    lines = [*options, TIMESCALE, *map(str, dut.sources), *generated]
+    first = [name for name in FIRST if name == TIMESCALE or name in generated]
+    lines = [*options, *first, *map(str, dut.sources), *(name for name in generated if name not in first)]
     for line in lines:
         if re.search(r"[^\x21-\x7e]|[\"'\\#$`]|//|/\*", line):
             raise RtlError(

@@ -23,8 +23,11 @@ def problem_of(dut: Dut) -> tuple[Problem, Transaction]:
         Unreadable: the unit is none of which this can be said. CircuitError: its specification has no
             circuit. As `transaction`.
     """
-    if dut.exclude is not None and dut.exclude.answer != "anything":
+    cases = () if dut.exclude is None else dut.exclude.cases
+    if not all(case.free for case in cases):
         raise Unreadable(f"{dut.name}: exclude has an answer other than anything, of which nothing is proved")
+    if any(case.modes or len(case.operands) > 1 for case in cases):
+        raise Unreadable(f"{dut.name}: exclude has conditions that hold together, of which nothing is proved")
     words = Words()
     inputs, circuit, assumed = _specified(dut, words)
     pairs = _cut_points(dut, circuit)
@@ -75,12 +78,13 @@ def _specified(dut: Dut, words: Words) -> tuple[dict[str, Word], Circuit, list[t
     inputs = {field.name: words.variable(field.name, field.width) for field in dut.layout.operand_fields}
     circuit = circuit_of(unit, words, inputs)
     assumed = list(circuit.assumed)
-    for name, classes in dut.exclude.classes.items() if dut.exclude is not None else ():
+    cases = () if dut.exclude is None else dut.exclude.cases
+    for name, classes in (item for case in cases for item in case.operands.items()):
         fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
         whole = circuit.outputs["d"] if name == "d" else inputs[name]
         pieces = [words.extract(whole, low, fmt.bits) for low in range(0, whole.width, fmt.bits)]
         found = words.any_of(_is(words, fmt, piece, each) for piece in pieces for each in classes)
-        assumed.append((f"no {' or '.join(classes)} {name}", words.invert(found)))
+        assumed.append((f"no {' or '.join(map(str, classes))} {name}", words.invert(found)))
     return inputs, circuit, assumed
 
 
@@ -138,8 +142,10 @@ def _compared(words: Words, dut: Dut, name: str, code: Word, nan: bool) -> Word:
     return code
 
 
-def _is(words: Words, fmt: Format, code: Word, kind: str) -> Word:
-    """Whether a code is of a class of rtl_tb/dut/exclude.py."""
+def _is(words: Words, fmt: Format, code: Word, kind: str | int) -> Word:
+    """Whether a code is of a class of rtl_tb/dut/exclude.py, or a certain code."""
+    if isinstance(kind, int):
+        return words.equal(code, words.constant(kind, code.width))
     never = words.constant(0, 1)
     if not fmt.is_float:
         sign = words.bit(code, code.width - 1) if fmt.signed else never

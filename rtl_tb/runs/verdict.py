@@ -134,8 +134,8 @@ def judge(vectors: VectorSet, outcome: Outcome, policy: ComparePolicy) -> Verdic
     equal = policy.right(fmt, {"d": vectors.d}, came)
     same = policy.right(fmt, expected, came)
     if policy.exclude is not None:
-        excluded = policy.exclude.of(vectors.instruction, vectors.operands, vectors.d)
-        accepted = policy.exclude.right(vectors.instruction, came)
+        ins, operands = vectors.instruction, vectors.operands
+        excluded, accepted = policy.exclude.accepted(ins, operands, vectors.d, came)
         equal, same = np.where(excluded, accepted, equal), np.where(excluded, accepted, same)
     missing = ~outcome.received
     unknown = outcome.unknown & ~missing

@@ -372,7 +372,8 @@ def run(
         contextlib.nullcontext(2) if log is None else _kept(log, most) as sink,
         started(_within_memory(words), sink, sink, env, folder) as process,
     ):
-        _wait(process, words[0], deadline, tick)
+        shell = words[:2] == ["/bin/sh", "-c"] and len(words) > 3
+        _wait(process, Path(words[3] if shell else words[0]).name, deadline, tick)
     # The log is read in any case: it says why a program failed.
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
     limited = bool(getattr(_limits, "memory", None))

@@ -57,3 +57,36 @@ def test_the_first_line_names_what_was_not_tried(holes: list[str], said: str) ->
     assert untried({"coverage": {"holes": holes, "given": False}}) == said
     assert untried({"coverage": {"holes": holes, "given": True}}) == ""
     assert untried({"coverage": None}) == ""
+
+
+KINDS = "[subnormal, infinity, nan]"
+NUMBERS = f"exclude: {{a: {KINDS}, b: {KINDS}, d: {KINDS}}}\n"
+ONE = (
+    "unit: mul\nshape: {k: 1}\nformats: {a: e5m2, b: e5m2, d: e5m2}\nsteps:\n  - multiply: {to: products}\n"
+    "  - special_values: {of: products}\n"
+    "  - round: {of: products, rounding: nearest_even, overflow: ieee, zero: signed}\n"
+)
+
+
+def described(folder: Path, more: str, fmt: str = "e5m2") -> Dut:
+    (folder / "unit.yaml").write_text(ONE.replace("e5m2", fmt))
+    (folder / "top.sv").write_text("module top (input [7:0] a, b, output [7:0] d); endmodule\n")
+    (folder / "dut.yaml").write_text(
+        "top: top\nsources: [top.sv]\nunit: unit.yaml\nhandshake: {kind: combinational}\n"
+        f"ports: {{a: a, b: b, d: d}}\n{more}"
+    )
+    return load_dut(folder / "dut.yaml")
+
+
+@pytest.mark.parametrize("count", [20_000, 140_000])
+def test_no_case_is_missing_that_no_pair_of_codes_reaches(count: int, tmp_path: Path) -> None:
+    """Products of significands of three bits never lie above half of a place of a normal result."""
+    _, coverage = draw(described(tmp_path, NUMBERS), Options(count=count))
+    assert coverage is not None and coverage.holes() == []
+    assert any("normal, above half" in label for _, label in coverage.waived)
+
+
+def test_excluded_classes_are_no_cases_of_a_short_check_either(tmp_path: Path) -> None:
+    _, coverage = draw(described(tmp_path, NUMBERS, "f16"), Options(count=3_000))
+    assert coverage is not None
+    assert not [hole for hole in coverage.holes() if "subnormal" in str(hole) or "NaN" in str(hole)]

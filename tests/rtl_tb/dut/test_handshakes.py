@@ -29,6 +29,10 @@ ACC = (
     "  - multiply: {to: products}\n  - sum: {of: [products, c], to: total}\n" + ROUND
 )
 LOAD = ACC.replace("accumulator: state\n", "accumulator: state\nload: alone\nclear: alone\n")
+LATE = (
+    "unit: fma\nshape: {k: 1}\nformats: {a: s8, b: s8, c: s32, d: s32}\nsteps:\n  - multiply: {to: products}\n"
+    "  - sum: {of: [products, c], to: total}\n" + ROUND.replace("saturate", "wrap")
+)
 TOP = """module top (input clk, rst, input signed [7:0] a, b, %s);
 %s
 endmodule
@@ -109,6 +113,45 @@ CASES = {
         .replace("left <= 5;", "begin left <= 5; done <= 0; end"),
         "kind: valid, input: {valid: start, hold: operands}, output: {valid: {port: done, level: true}}",
         {"wrong": ("a * b", "a * b + 1")},
+    ),
+    "c comes two cycles later": Case(
+        LATE,
+        "input valid, input signed [31:0] c, output reg d_valid, output reg signed [31:0] d",
+        "reg signed [15:0] p, q; reg v, w;\nalways @(posedge clk) begin p <= a * b; q <= p; d <= q + c;\n"
+        "v <= !rst && valid; w <= !rst && v; d_valid <= !rst && w; end",
+        "kind: valid, input: {valid: valid}, output: {valid: d_valid}",
+        {"a cycle early": ("q <= p; d <= q + c", "d <= p + c")},
+        "a: a, b: b, c: {port: c, later: 2}, d: d",
+    ),
+    "c comes later, with an enable": Case(
+        LATE,
+        "input en, input signed [31:0] c, output reg signed [31:0] d",
+        "reg signed [15:0] p;\nalways @(posedge clk) if (en) begin p <= a * b; d <= p + c; end",
+        "kind: latency, latency: 2, enable: en",
+        {"goes on": ("if (en) begin p <= a * b;", "begin if (en) p <= a * b;")},
+        "a: a, b: b, c: {port: c, later: 1}, d: d",
+        "",
+    ),
+    "rows of a systolic array, parts of a result": Case(
+        MUL.replace("k: 1", "k: 3"),
+        "input valid, input signed [7:0] a1, a2, b1, b2, output reg d_valid, output reg [15:0] hi, "
+        "output reg [11:0] mid, output reg [3:0] lo",
+        "wire signed [31:0] s;\nreg signed [31:0] p, q; reg v, w;\nassign s = q + a2 * b2;\n"
+        "always @(posedge clk) begin p <= a * b; q <= p + a1 * b1; {hi, mid, lo} <= s;\n"
+        "v <= !rst && valid; w <= !rst && v; d_valid <= !rst && w; end",
+        "kind: valid, input: {valid: valid}, output: {valid: d_valid}",
+        {"a cycle early": ("q + a2", "p + a2"), "two parts exchanged": ("{hi, mid, lo}", "{mid, hi, lo}")},
+        "a: {port: [a, a1, a2], later: [0, 1, 2]}, b: {port: [b, b1, b2], later: [0, 1, 2]}, "
+        "d: {port: [lo, mid, hi], bits: [4, 12, 16]}",
+    ),
+    "a ready of the command": Case(
+        MUL,
+        "input enable, output ready, output signed [31:0] d",
+        "reg [1:0] left; wire long = a[0]; assign d = ready ? a * b : 0;\n"
+        "assign ready = !long || left == 3;\nalways @(posedge clk) if (rst || !enable || ready) left <= 0; "
+        "else left <= left + 1;",
+        "kind: valid, input: {valid: enable, hold: valid}, output: {valid: {port: ready, only_if: operands}}",
+        {"wrong": ("? a * b", "? a * b + a[7]")},
     ),
     "done is a level, operands are kept": Case(
         MUL,
@@ -198,6 +241,17 @@ CASES = {
         "output: {valid: RDY_get, ready: {port: EN_get, only_if: valid}}",
         {"always ready": ("RDY_put = !full", "RDY_put = 1'b1")},
     ),
+    "channels that wait": Case(
+        MUL,
+        "input a_valid, b_valid, d_ready, output a_ready, b_ready, d_valid, output signed [31:0] d",
+        JOIN.replace("if (a_valid && a_ready)", "if (a_valid)").replace(
+            "if (b_valid && b_ready)", "if (b_valid)"
+        ),
+        "kind: valid_ready, input: [{operands: [a], valid: {port: a_valid, only_if: ready}, ready: a_ready}, "
+        "{operands: [b], valid: {port: b_valid, only_if: ready}, ready: b_ready}], "
+        "output: {valid: d_valid, ready: d_ready}",
+        {"always ready": ("b_ready = !have_b", "b_ready = 1'b1")},
+    ),
     "valid in the same cycle": Case(
         MUL,
         "input valid, output d_valid, output signed [31:0] d",
@@ -265,8 +319,12 @@ def test_a_sound_unit_passes_and_wrong_ones_fail(name: str, tmp_path: Path) -> N
         ("operands held", ", hold: operands"),
         ("valid held", ", hold: valid"),
         ("done is a level", ", level: true"),
+        ("a ready of the command", ", only_if: operands"),
+        ("c comes two cycles later", ", later: 2"),
+        ("rows of a systolic array, parts of a result", ", later: [0, 1, 2]"),
         ("enables that wait", ", only_if: ready"),
         ("enables that wait", ", only_if: valid"),
+        ("channels that wait", ", only_if: ready"),
         ("clear without valid", ", given: with_operands"),
         ("clear in a cycle of its own", ", given: before_operands"),
     ],

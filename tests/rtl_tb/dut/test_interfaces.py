@@ -13,6 +13,7 @@ from rtl_tb.check.options import Options
 from rtl_tb.dut import slang
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.errors import ElaborationError, SimulatorMissing
@@ -276,3 +277,19 @@ def test_a_type_that_an_interface_lacks_is_named_with_its_port(tmp_path):
     changes = [GENERIC[0], GENERIC[1]]
     with pytest.raises(ElaborationError, match=r"unit has the type parameter bus[.]R = logic: say which"):
         draft([write(tmp_path, *changes).with_name("unit.sv")], folder=tmp_path)
+
+
+def test_an_interface_within_the_module_hides_none_of_its_ports(tmp_path):
+    """Verilator then leaves the ports out."""
+    (tmp_path / "u.sv").write_text(
+        "interface word; logic [7:0] data; modport in (input data); modport out (output data); endinterface\n"
+        "module sub (word.in x, word.out y); assign y.data = ~x.data; endmodule\n"
+        "module u (word.in a, word.out d, input clock); word t(); sub s1 (.x(a), .y(t)); "
+        "sub s2 (.x(t), .y(d)); endmodule\n"
+    )
+    ports = read_ports(Design([tmp_path / "u.sv"], "u")).ports
+    assert {name: (port.direction, port.width) for name, port in ports.items()} == {
+        "a.data": ("input", 8),
+        "d.data": ("output", 8),
+        "clock": ("input", 1),
+    }

@@ -12,7 +12,7 @@ from golden.errors import SpecError
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.dut.ports import Design, read_ports
-from rtl_tb.dut.structure import Reset, structure_of
+from rtl_tb.dut.structure import Reset, Structure, structure_of
 from rtl_tb.dut.wrapper import write_wrapper
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators import translators
@@ -76,6 +76,7 @@ def test_a_reset_behind_a_synchroniser_and_an_inverter(tmp_path: Path) -> None:
     )
     design = Design([tmp_path / "u.sv"], "u")
     structure = structure_of(design)
+    assert isinstance(structure, Structure)
     assert structure is not None
     assert structure.reset(read_ports(design).ports["rst_n"]) == Reset(True, True)
 
@@ -121,6 +122,51 @@ def test_what_travels_to_an_output_is_a_valid(name: str, end: str, tmp_path: Pat
     )
     _, values = drafted(tmp_path, rtl)
     assert values["handshake"] == {"kind": "valid", "input": {"valid": name}, "output": {"valid": end}}
+
+
+def test_a_pulse_of_any_name_that_travels_to_the_valid(tmp_path: Path) -> None:
+    rtl = PIPE.format(
+        names="input quick, input do_mul",
+        out=", output logic valid",
+        more="logic v;",
+        pipe="begin p <= a * b; d <= p; v <= do_mul & rst_n; valid <= v & rst_n; end",
+    ).replace("a * b", "quick ? a * b : 16'd1")
+    text, values = drafted(tmp_path, rtl)
+    assert values["handshake"]["input"] == {"valid": "do_mul"}
+    assert "GUESS: it comes to valid through registers" in line(text, "input")
+    assert values["constants"] == {"quick": 0}
+
+
+@pytest.mark.parametrize(("edge", "low"), [("posedge", False), ("negedge", True)])
+def test_a_text_that_yosys_refuses_says_how_its_reset_acts(edge: str, low: bool, tmp_path: Path) -> None:
+    rtl = (
+        "module u (input clk, rst, in_valid, input signed [7:0] a, b, output logic signed [15:0] d, "
+        "output logic out_valid);\nlogic signed [15:0] p;\n"
+        "always_comb begin p = 0; p <= a * b; end // @(posedge rst) of a comment\n"
+        f"always_ff @(posedge clk, {edge} rst) if ({'!' * low}rst) out_valid <= 0;\n"
+        "else out_valid <= in_valid;\n"
+        "always_ff @(posedge clk) d <= p;\nendmodule\n"
+    ).replace("@(posedge rst) of", f"@({'posedge' if low else 'negedge'} rst) of")
+    text, values = drafted(tmp_path, rtl)
+    assert values["reset"] | {"cycles": 4} == {
+        "port": "rst",
+        "active": "low" if low else "high",
+        "synchronous": False,
+        "cycles": 4,
+    }
+    assert "GUESS" not in line(text, "reset")
+    assert "# Its registers are not known, and names decide: Yosys" in text
+
+
+def test_without_registers_clock_and_reset_are_tied(tmp_path: Path) -> None:
+    """As in modules that a generator gives both, whatever they hold."""
+    rtl = (
+        "module u (input clock, reset, input signed [7:0] a, b, output signed [15:0] d);\n"
+        "assign d = a * b;\nendmodule\n"
+    )
+    _, values = drafted(tmp_path, rtl)
+    assert values["handshake"] == {"kind": "combinational"}
+    assert values["constants"] == {"clock": 1, "reset": 0} and "clock" not in values
 
 
 def test_a_clock_enable_also_stops_the_valid(tmp_path: Path) -> None:

@@ -93,6 +93,23 @@ STYLES = {
             }
         },
     ),
+    "bluespec, a method for each operand": Style(
+        f"input CLK, input RST_N, {I32}get_A_a, input EN_get_A, output RDY_get_A, {I32}get_B_b, input EN_get_B, "
+        f"output RDY_get_B, input EN_out_AB, {O32}out_AB, output RDY_out_AB",
+        "mul",
+        {"a": "get_A_a", "b": "get_B_b", "d": "out_AB"},
+        {
+            "input": [
+                {
+                    "operands": [name.lower()],
+                    "valid": {"port": f"EN_get_{name}", "only_if": "ready"},
+                    "ready": f"RDY_get_{name}",
+                }
+                for name in "AB"
+            ],
+            "output": {"valid": "RDY_out_AB", "ready": {"port": "EN_out_AB", "only_if": "valid"}},
+        },
+    ),
     "bluespec always ready": Style(
         f"input CLK, input RST_N, input put_args_x_is_signed, {I32}put_args_x, {I32}put_args_y, input EN_put_args, "
         "output result_valid, output [63:0] result_value",
@@ -396,6 +413,14 @@ STYLES = {
         {"kind": "valid"},
         {"reset": None},
         guess="rst",
+    ),
+    "indices beside operands": Style(
+        f"input clk, input ce, input [4:0] op_ra_idx, input [4:0] op_rb_idx, {I32}op_ra_operand, "
+        f"{I32}op_rb_operand, {O32}result",
+        "mul",
+        {"a": "op_ra_operand", "b": "op_rb_operand", "d": "result"},
+        {},
+        {"constants": {"op_ra_idx": 0, "op_rb_idx": 0}},
     ),
     "new data": Style(
         f"input clk, input ce, input nd, {I32}a, {I32}b, output rdy, {O32}result",

@@ -223,3 +223,81 @@ def test_what_synthesis_leaves_out_refuses_no_unit(tmp_path, pragma):
     )
     assert result.passed
     assert any(hint.startswith("its text was read without") for hint in result.hints), result.hints
+
+
+_HALVES = (
+    "library ieee; use ieee.std_logic_1164.all;\nentity {name} is port (x : in std_logic; "
+    "y : out std_logic); end entity;\narchitecture a of {name} is\n{body}end architecture;\n"
+)
+_INNER = "begin\ny <= not x;\n"
+_OUTER = (
+    "component half is port (x : in std_logic; y : out std_logic); end component;\n"
+    "signal m : std_logic;\nbegin\none: half port map (x, m);\ntwo: entity work.other port map (m, y);\n"
+)
+
+
+@ghdl
+def test_the_entity_that_no_other_takes_is_the_top_also_with_ports(tmp_path):
+    for name, body in (("half", _INNER), ("other", _INNER), ("outer", _OUTER)):
+        (tmp_path / f"{name}.vhd").write_text(_HALVES.format(name=name, body=body))
+    files = [tmp_path / f"{name}.vhd" for name in ("half", "other", "outer")]
+    assert "top: outer\n" in draft(files, folder=tmp_path)
+    with pytest.raises(ElaborationError, match="expected one top entity, found half, other; --top names"):
+        draft(files[:2], folder=tmp_path)
+
+
+@ghdl
+def test_a_component_without_an_entity_is_refused(tmp_path):
+    """GHDL alone warns, and leaves its outputs undriven: a right unit would fail."""
+    for name, body in (("other", _INNER), ("outer", _OUTER)):
+        (tmp_path / f"{name}.vhd").write_text(_HALVES.format(name=name, body=body))
+    with pytest.raises(ElaborationError, match="has components without an entity: half; add the files"):
+        draft([tmp_path / "other.vhd", tmp_path / "outer.vhd"], "outer", folder=tmp_path)
+
+
+@ghdl
+@pytest.mark.parametrize(
+    ("process", "said"),
+    [
+        (
+            "if rst = '1' then y <= '0'; elsif rising_edge(clk) then y <= x; end if;",
+            "high, synchronous: false",
+        ),
+        (
+            "if (RST='0') then y <= '0'; elsif clk'event and clk='1' then y <= x; end if;",
+            "low, synchronous: false",
+        ),
+        (
+            "if rising_edge(clk) then if rst = '0' then y <= '0'; else y <= x; end if; end if;",
+            "low, synchronous: true",
+        ),
+    ],
+)
+def test_a_process_says_how_the_reset_acts(process, said, tmp_path):
+    (tmp_path / "u.vhd").write_text(
+        "library ieee; use ieee.std_logic_1164.all;\nentity u is port (clk, rst, x : in std_logic; "
+        "a, b : in std_logic_vector(7 downto 0); y : out std_logic); end entity;\n"
+        f"architecture r of u is begin\nprocess (clk, rst) begin\n{process}\nend process;\n"
+        "end architecture;\n"
+    )
+    text = draft([tmp_path / "u.vhd"], folder=tmp_path)
+    assert f"reset: {{port: rst, active: {said}, cycles: 4}}\n" in text
+
+
+@ghdl
+def test_a_port_without_bits_is_left_alone(tmp_path):
+    (tmp_path / "u.vhd").write_text(
+        "library ieee; use ieee.std_logic_1164.all;\nentity u is generic (N : natural := 0); port (\n"
+        "a : in std_logic_vector(7 downto 0); last : in std_logic_vector(N - 1 downto 0);\n"
+        "d : out std_logic_vector(7 downto 0)); end entity;\n"
+        "architecture r of u is begin d <= a; end architecture;\n"
+    )
+    (tmp_path / "unit.yaml").write_text(
+        "unit: copy\nshape: {k: 1}\nformats: {a: u8, d: u8}\nsteps:\n"
+        "  - round: {of: a, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    text = draft([tmp_path / "u.vhd"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
+    assert "last" not in text
+    (tmp_path / "dut.yaml").write_text(text)
+    options = Options("cocotb", "ghdl", count=20, failures=None, build=tmp_path / "build")
+    assert check(tmp_path / "dut.yaml", options).passed

@@ -9,7 +9,6 @@ import pytest
 
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
-from rtl_tb.errors import RtlError
 
 # Three stages; RESULT is what it computes of x, the right sum.
 TEXT = """module dot4 (input logic clk, input logic [31:0] a, b, c, output logic [31:0] d);
@@ -23,10 +22,10 @@ endmodule
 """
 
 
-def described(folder: Path, result: str) -> Path:
-    file = integer_dot.planted(folder, 4, TEXT.replace("RESULT", result)).file
+def described(folder: Path, result: str, text: str = TEXT, more: str = "") -> Path:
+    file = integer_dot.planted(folder, 4, text.replace("RESULT", result)).file
     lines = file.read_text().split("reset:")[0]
-    shake = "handshake: {kind: latency, latency: measure}\nports: {a: a, b: b, c: c, d: d}\n"
+    shake = f"handshake: {{kind: latency, {more}latency: measure}}\nports: {{a: a, b: b, c: c, d: d}}\n"
     file.write_text(lines + shake)
     return file
 
@@ -40,6 +39,29 @@ def test_a_wrong_unit_has_a_latency(tmp_path: Path, result: str) -> None:
     assert any("mostly wrong: with 3 cycles none of the results are right" in hint for hint in found.hints)
 
 
-def test_a_unit_that_says_nothing_has_none(tmp_path: Path) -> None:
-    with pytest.raises(RtlError, match="no latency from 0 to 255 cycles explains the results"):
-        check(described(tmp_path, "32'd7"), Options(count=200, failures=None, build=tmp_path / "build"))
+@pytest.mark.parametrize(
+    "stages",
+    [
+        "begin d1 <= 32'd7; d2 <= d1; d <= d2; end",
+        "begin if (!en) d1 <= x; if (en) begin d2 <= d1; d <= d2; end end",
+    ],
+    ids=["says nothing", "one enable inverted"],
+)
+def test_a_unit_that_no_latency_explains_fails(stages: str, tmp_path: Path) -> None:
+    text = TEXT.replace("input logic clk", "input logic clk, en").replace(
+        "begin d1 <= RESULT; d2 <= d1; d <= d2; end", stages
+    )
+    file = described(tmp_path, "x", text, "enable: en, ")
+    found = check(file, Options(count=200, explain=False, failures=None, build=tmp_path / "build"))
+    assert not found.passed
+    assert any("no latency from 0 to 4095 cycles makes a quarter" in hint for hint in found.hints)
+
+
+def test_a_long_latency_is_found(tmp_path: Path) -> None:
+    text = TEXT.replace("d1, d2;", "q [700];").replace(
+        "begin d1 <= RESULT; d2 <= d1; d <= d2; end",
+        "begin for (int i = 699; i > 0; i--) q[i] <= q[i - 1]; q[0] <= x; d <= q[699]; end",
+    )
+    options = Options(count=200, failures=None, build=tmp_path / "build", synthesis="off", four_states=False)
+    found = check(described(tmp_path, "x", text), options)
+    assert found.passed and found.dut.handshake.latency == 701

@@ -1,0 +1,127 @@
+"""Outputs that are no results, and bits of result ports that carry no element: where dut.yaml says what they
+have (`exclude: {..., answer: {port: error}}`, `unused: zero`), all vectors run once more on a wrapper that
+gives these bits in place of the results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.vectors.vectorset import VectorSet
+from rtl_tb import engines
+from rtl_tb.dut.description import Bit, Dut
+from rtl_tb.dut.exclude import Exclusion
+from rtl_tb.dut.parts import find, places
+from rtl_tb.dut.runs import result_runs
+from rtl_tb.dut.wrapper import module_of, names_of, uncompared
+from rtl_tb.engines.job import FAILURE_KINDS, Job, ProtocolFailure, Traffic
+from rtl_tb.runs.verdict import Verdict
+
+KIND = "other_output"
+Mask = npt.NDArray[np.bool_]
+
+
+def unwatched(dut: Dut) -> list[str]:
+    """The bits of result ports that no key speaks of, by name."""
+    free = {port for at in dut.ports.values() if at.unused == "any" for port in at.ports}
+    return names_of([bit for bit in uncompared(dut) if bit[0].partition(".")[0] in free or bit[0] in free])
+
+
+def watch_others(job: Job, engine: str, verdict: Verdict) -> Verdict | None:
+    """The verdict with the failures of these outputs; None where dut.yaml says nothing of any.
+
+    Raises:
+        As the engine does.
+    """
+    wanted = _ports(job.dut, job.vectors) | _unused(job.dut, job.vectors)
+    if not wanted:
+        return None
+    # Where d may be anything, so may be what extends it.
+    exclude, vectors = job.dut.exclude, job.vectors
+    known = np.ones(len(vectors), np.bool_)
+    if exclude is not None:
+        known = ~exclude.of(vectors.instruction, vectors.operands, vectors.d)
+    said = {case.port.name for case in exclude.cases if case.port} if exclude is not None else set()
+    failures = []
+    bits, size = list(wanted), job.dut.layout.result_width
+    for at in range(0, len(bits), size):
+        some = bits[at : at + size]
+        mine = replace(
+            job,
+            dut=replace(job.dut, watched=tuple(some)),
+            traffic=Traffic(seed=job.traffic.seed),
+            program=None,
+            waves=None,
+        )
+        outcome = engines.run(engine, mine)
+        words = job.dut.layout.pack_results(
+            {name: codes.reshape(job.vectors.results[name].shape) for name, codes in outcome.results.items()}
+        )
+        came = np.unpackbits(words, axis=1, bitorder="little")[:, : len(some)].astype(np.bool_)
+        for place, bit in enumerate(some):
+            counts = outcome.received & (known | (bit[0] in said))
+            wrong = np.flatnonzero((came[:, place] != wanted[bit]) & counts & ~outcome.unknown)
+            unknown = np.flatnonzero(outcome.unknown & counts)
+            failures += [_failure(bit, wrong, wanted[bit])] if len(wrong) else []
+            failures += [_failure(bit, unknown, wanted[bit], "X or Z")] if len(unknown) else []
+    failed = replace(verdict.outcome, failures=[*verdict.outcome.failures, *failures])
+    return replace(verdict, outcome=failed)
+
+
+def _failure(bit: Bit, vectors: npt.NDArray[np.int64], wanted: Mask, what: str = "") -> ProtocolFailure:
+    first = int(vectors[0])
+    (name,) = names_of([bit])
+    text = (
+        f"{FAILURE_KINDS[KIND]}: {name} is {what or int(not wanted[first])} in {len(vectors):,} vectors, "
+        f"first in vector {first}, expected {int(wanted[first])} there"
+    )
+    return ProtocolFailure(KIND, 0, first, text)
+
+
+def _ports(dut: Dut, vectors: VectorSet) -> dict[Bit, Mask]:
+    """The outputs that say that a vector is excluded, and when they are 1."""
+    found: dict[str, Mask] = {}
+    low = set()
+    for case in dut.exclude.cases if dut.exclude is not None else ():
+        if case.port is not None:
+            here = Exclusion((case,)).of(vectors.instruction, vectors.operands, vectors.d)
+            found[case.port.name] = found.get(case.port.name, np.zeros(len(here), np.bool_)) | here
+            low |= {case.port.name} if case.port.active_low else set()
+    if not found:
+        return {}
+    module = module_of(dut)
+    ports = {name: find(module, name, dut.where["exclude"]) for name in found}
+    return {
+        bit: ~found[name] if name in low else found[name]
+        for name, port in ports.items()
+        for bit in places(port)[0]
+    }
+
+
+def _unused(dut: Dut, vectors: VectorSet) -> dict[Bit, Mask]:
+    """The bits of result ports that carry no element, where a key says what they have."""
+    rules = {port: at.unused for at in dut.ports.values() if at.unused != "any" for port in at.ports}
+    if not rules:
+        return {}
+    runs = result_runs(dut, module_of(dut))
+    carried = {
+        (run.port, run.index, run.lsb + at): run.word + at
+        for run in runs
+        if run.word is not None
+        for at in range(run.width)
+    }
+    words = np.unpackbits(dut.layout.pack_results(vectors.results), axis=1, bitorder="little").astype(
+        np.bool_
+    )
+    found: dict[Bit, Mask] = {}
+    for bit in uncompared(dut):
+        port, index, place = bit
+        rule = rules.get(port, "any")
+        below = [at for name, entry, at in carried if (name, entry) == (port, index) and at < place]
+        if rule == "sign" and below:
+            found[bit] = words[:, carried[port, index, max(below)]]
+        elif rule != "any":
+            found[bit] = np.zeros(len(vectors), np.bool_)
+    return found
