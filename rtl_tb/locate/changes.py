@@ -234,7 +234,10 @@ class _Placer:
             # The select may get another width, which counts up to the first expression of another width.
             own = self.readings.read[site]
             around = [*takewhile(lambda place: self.readings.read[place] == own, path)]
-            around += path[len(around) : len(around) + 1]
+            if around == path and root in self.readings.assigned and self.readings.modular.issuperset(path[1:]):
+                around = path[:1]  # what is above its bits is lost in any case
+            else:
+                around += path[len(around) : len(around) + 1]
         else:  # as far as its bits or its sign may matter
             around = path if change.wide else path[:1]
         site = next((place for place in around[::-1] if not self._calls(place)), site)

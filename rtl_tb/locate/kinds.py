@@ -340,9 +340,8 @@ def _dropped(at: At) -> Iterator[Draft]:
     """One of two operands alone."""
     operator = at.node.operatorToken.rawText
     if operator in _DROPPED and not _is_assignment(at.node):
-        yield at.node, at.text(at.node.left)
-        if operator != "-":
-            yield at.node, at.text(at.node.right)
+        kept = (at.node.left, at.node.right) if operator != "-" else (at.node.left,)
+        yield from ((at.node, text) for each in kept if (text := at.text(each)))
 
 
 # Bits -------------------------------------------------------------------------------------------------------

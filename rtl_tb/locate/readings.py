@@ -18,6 +18,9 @@ from rtl_tb.locate.sources import Place, Sources
 
 _ITERATIONS = 16
 """Iterations that a loop of a procedure is taken to have: only a simulator knows."""
+_MODULAR = ("Add", "Subtract", "Multiply", "BinaryAnd", "BinaryOr", "BinaryXor", "BinaryXnor")
+_MODULAR += ("Plus", "Minus", "BitwiseNot")
+"""Operators of which the low bits depend on the low bits of the operands alone."""
 _SIGNALS = ("Variable", "Net", "FormalArgument", "Parameter", "EnumValue", "Port")
 
 
@@ -32,6 +35,8 @@ class Readings:
         roots: the ones of them that are a whole value or condition.
         mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
         copies: how often a simulator may write each of them out: once for each iteration of its loops.
+        modular: the ones of which the low bits depend on the low bits of their operands alone.
+        assigned: the ones whose value a signal gets, so that bits above it are lost.
         calling: the ones that call a function of the design.
         bounds: of a select by its place the lowest and the highest index.
         used, idle: modules, functions, branches and values that some instance has, and the ones that an
@@ -47,6 +52,8 @@ class Readings:
     roots: dict[Place, None] = field(default_factory=dict)
     mixed: set[Place] = field(default_factory=set)
     copies: dict[Place, int] = field(default_factory=dict)
+    modular: set[Place] = field(default_factory=set)
+    assigned: set[Place] = field(default_factory=set)
     calling: set[Place] = field(default_factory=set)
     bounds: dict[Place, tuple[int, int]] = field(default_factory=dict)
     used: set[Place] = field(default_factory=set)
@@ -266,6 +273,8 @@ class _Walk:
                         targets.append(target.value)
                 if not isinstance(value, ast.EmptyArgumentExpression):  # no output of an instance
                     self._below(node.right)
+                    if (place := self.sources.place(value)) is not None:
+                        self.found.assigned.add(place)
                 return ast.VisitAction.Skip
             case ast.HierarchicalValueExpression() | ast.DataTypeExpression():
                 return ast.VisitAction.Skip
@@ -312,13 +321,17 @@ class _Walk:
         if place is None or compound or not node.type.isIntegral:
             return
         text = self.sources.texts[place.file]
-        if text[max(place.start - 80, 0) : place.start].rstrip().endswith("."):  # a port: `.name`
+        named = text[max(place.start - 80, 0) : place.start].rstrip().endswith(".")
+        if named or text.startswith(".*", place.start):  # ports: `.name`, and all of them
             return
         if self.root is None or not place.lies_in(self.root):
             self.root = place
             self.found.roots[place] = None
+        bare = _bare(node)
+        if bare.kind.name == "ConditionalOp" or getattr(getattr(bare, "op", None), "name", "") in _MODULAR:
+            self.found.modular.add(place)
         self.found.copies[place] = self.found.copies.get(place, 0) + self.loops
-        kind = (node.type.bitWidth, _bare(node).type.isSigned) if _is_number(node.type) else (0, False)
+        kind = (node.type.bitWidth, bare.type.isSigned) if _is_number(node.type) else (0, False)
         own = self.typed.setdefault((self.scope, place), kind)
         if own != self.found.read.setdefault(place, own):
             self.found.mixed.add(place)
