@@ -200,8 +200,9 @@ class _Placer:
                 continue
             text = self._one_line(self.sources.text(root) or "")
             after = f"!({text})" if bits == 1 else f"~({text})"
-            found.append(Choice(Change("probe", root, text, after), root, after, bits, signed, root))
-        return found
+            copies = self.readings.copies.get(root, 1)
+            found.append(Choice(Change("probe", root, text, after), root, after, bits, signed, root, copies))
+        return sorted(found, key=lambda one: one.size)
 
     def add(self, change: Change, found: Changes) -> None:
         """Records a change at its site; not if no instance has the text."""

@@ -34,7 +34,7 @@ class Readings:
             False) if that is no number, such as a value of an enumeration.
         roots: the ones of them that are a whole value or condition.
         mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
-        copies: how often a simulator may write each of them out: once for each iteration of its loops.
+        copies: how often a simulator may write each of them out: once for each instance and iteration.
         modular: the ones of which the low bits depend on the low bits of their operands alone.
         assigned: the ones whose value a signal gets, so that bits above it are lost.
         calling: the ones that call a function of the design.
@@ -71,6 +71,7 @@ def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[],
     compilation.getRoot().visit(walk.declared)
     for part in (top, *compilation.getPackages()):
         part.visit(walk.visit)
+    walk.note_copies()
     walk.note_fixed([tree.root for tree in compilation.getSyntaxTrees()])
     return walk.found
 
@@ -79,8 +80,11 @@ class _Walk:
     def __init__(self, sources: Sources, look: Callable[[], None]) -> None:
         self.ast = importlib.import_module("pyslang.ast")
         self.sources, self.look, self.found = sources, look, Readings()
-        self.bodies: set[Any] = set()
-        """Modules that were read, each with its parameters."""
+        self.bodies: dict[Any, dict[Any, int]] = {}
+        """Modules that were read, each with its parameters, and how often each module holds it."""
+        self.body: Any = None
+        self.written: dict[tuple[Place, Any], int] = {}
+        """How often a module holds an expression: once for each iteration of its loops."""
         self.root: Place | None = None
         self.scope = self.scopes = 0
         """The number of the instance, or of the iteration of a loop."""
@@ -157,9 +161,14 @@ class _Walk:
                 self._use(node.syntax)
                 self._within(node)
             case ast.InstanceBodySymbol():
-                if not self._again(node):
+                outer, key = self.body, self._key(node)
+                again, holders = key in self.bodies, self.bodies.setdefault(key, {})
+                holders[outer] = holders.get(outer, 0) + 1
+                if not again:
                     self._use(node.definition.syntax)
+                    self.body = key
                     self._within(node)
+                    self.body = outer
             case ast.SubroutineSymbol():
                 pass  # read where it is called
             case ast.VariableDeclStatement():
@@ -196,15 +205,25 @@ class _Walk:
             self._below(each)
         self.scope = outer
 
-    def _again(self, body: Any) -> bool:
-        """Whether an instance equals one that was read."""
-        key = (
+    def _key(self, body: Any) -> Any:
+        """The same for instances that are equal."""
+        return (
             body.definition.name,
             tuple((each.name, self._value(each), each.isOverridden) for each in body.parameters),
         )
-        again = key in self.bodies
-        self.bodies.add(key)
-        return again
+
+    def note_copies(self) -> None:
+        """Counts how often a simulator may write an expression out: once for each instance and iteration."""
+        counts: dict[Any, int] = {None: 1}
+
+        def instances(key: Any) -> int:
+            if key not in counts:
+                counts[key] = 1  # no module holds itself
+                counts[key] = sum(instances(outer) * times for outer, times in self.bodies[key].items())
+            return counts[key]
+
+        for (place, key), times in self.written.items():
+            self.found.copies[place] = self.found.copies.get(place, 0) + instances(key) * times
 
     def _called(self, function: Any) -> None:
         """A function, when the unit first calls it."""
@@ -330,7 +349,7 @@ class _Walk:
         bare = _bare(node)
         if bare.kind.name == "ConditionalOp" or getattr(getattr(bare, "op", None), "name", "") in _MODULAR:
             self.found.modular.add(place)
-        self.found.copies[place] = self.found.copies.get(place, 0) + self.loops
+        self.written[place, self.body] = self.written.get((place, self.body), 0) + self.loops
         kind = (node.type.bitWidth, bare.type.isSigned) if _is_number(node.type) else (0, False)
         own = self.typed.setdefault((self.scope, place), kind)
         if own != self.found.read.setdefault(place, own):

@@ -274,7 +274,7 @@ class Search:
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
         room = room_of(self.policy, self.budget)
         if (
-            probes := self._trials(lambda: self._built(self.changes.probes[:room], "probes"), "probe")
+            probes := self._trials(lambda: self._built(_taken(self.changes.probes, room), "probes"), "probe")
         ) is not None:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; all others are in later builds.
@@ -435,8 +435,11 @@ class Search:
         folder = trials.folder / "probe"
         base = self._run(job, trials.program, folder, [()])[0]
         few = {number: one for number, one in enumerate(trials.listed, 1) if one.change.kind == "probe"}
-        failing = self.samples.failing_of_both if base is None else self._wrong(job, base)
-        spectrum = Spectrum(failing)
+        if base is None:
+            spectrum = Spectrum(self.samples.failing_of_both[:, None])
+        else:
+            differ = _differing(base, job.vectors.results)
+            spectrum = Spectrum(differ & self._wrong(job, base)[:, None])
         ends = 1.0 - self.budget.left() / self.budget.seconds + self.policy.probing
         for some in _parts(list(few), self.policy.at_once):
             if self.budget.over(ends):
@@ -444,7 +447,7 @@ class Search:
             for number, came in zip(
                 some, self._run(job, trials.program, folder, [(at,) for at in some]), strict=True
             ):
-                changed = None if came is None or base is None else _differ(came, base)
+                changed = None if came is None or base is None else _differing(came, base)
                 wrong = None if came is None else self._wrong(job, came)
                 spectrum.note(few[number].site, changed, wrong)
         self.spectrum = spectrum
@@ -769,15 +772,15 @@ def _parts(many: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     yield from (many[at : at + size] for at in range(0, len(many), size))
 
 
-def _differ(one: Mapping[str, Any], two: Mapping[str, Any]) -> Flags:
-    """Which vectors have another result, in any of their values."""
-    found: Flags | None = None
-    for name, codes in one.items():
-        if codes is not None and two.get(name) is not None:
-            here = (np.asarray(codes) != np.asarray(two[name])).reshape(len(codes), -1).any(axis=1)
-            found = here if found is None else found | here
-    assert found is not None
-    return found
+def _differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> Flags:
+    """Which bits of the results differ, (count, bits), in all of their values."""
+    parts = [
+        np.asarray(codes, np.uint64) ^ np.asarray(two[name], np.uint64)
+        for name, codes in one.items()
+        if codes is not None and two.get(name) is not None
+    ]
+    rows = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+    return np.unpackbits(np.ascontiguousarray(rows).view(np.uint8), axis=1).astype(np.bool_)
 
 
 def _is_fault(right: int, wrong: int, broken: int, policy: SearchPolicy) -> bool:
