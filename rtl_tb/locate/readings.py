@@ -186,8 +186,9 @@ class _Walk:
                 self.loops //= _ITERATIONS
             case ast.CaseStatement():
                 self._below(node.expr)
+                exact = node.condition.name == "Normal"  # bits that do not count have to be constant
                 for item in node.items:
-                    for label in item.expressions:
+                    for label in item.expressions if exact else ():
                         self._note(_bare(label))
                     self._below(item.stmt)
                 self._below(node.defaultCase)

@@ -488,11 +488,13 @@ class Search:
             every = (
                 self._run(trials.job, trials.program, folder.with_suffix(".all"), likely) if likely else []
             )
-            return [
-                self._score(trials, one, results)
+            found = {
+                one: self._score(trials, one, results)
                 for one, results in zip(likely, every, strict=True)
                 if results is not None
-            ]
+            }
+            found |= self._on_more(trials, [one for one, score in found.items() if score.clean], folder)
+            return list(found.values())
 
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             parts = list(_parts(many, self.policy.at_once))
@@ -504,6 +506,25 @@ class Search:
                     self.progress(min((number + 1) * self.policy.at_once, len(many)), len(many))
                 least = max([least, *(one.evidence for one in found if one.clean)])
         return scores
+
+    def _on_more(
+        self, trials: Trials, clean: list[tuple[int, ...]], folder: Path
+    ) -> dict[tuple[int, ...], Score]:
+        """The scores of choices that repair all vectors of the trials, and not all of many more: a fault that
+        few vectors show has many such rivals."""
+        found: dict[tuple[int, ...], Score] = {}
+        for number, places in enumerate(self.samples.more):
+            if not clean:
+                break
+            job = replace(trials.job, vectors=self.verdict.vectors[places])
+            every = self._run(job, trials.program, folder.with_suffix(f".more{number}"), clean)
+            for one, results in zip(clean, every, strict=True):
+                if results is not None and (wrong := self._wrong(job, results)).any():
+                    changes = tuple(trials.listed[number - 1].change for number in one)
+                    evidence = self._evidence(trials, one)
+                    found[one] = _scored(changes, self.verdict.failed[places], wrong, evidence)
+            clean = [one for one in clean if one not in found]
+        return found
 
     def _evidence(self, trials: Trials, chosen: tuple[int, ...]) -> float:
         """The suspiciousness of the places of some choices, in steps of a hundredth."""
@@ -702,6 +723,7 @@ class Search:
         Raises:
             RtlError: the time is over, among others.
         """
+        self.budget.look()
         edits = tuple(self._edit(change) for change in chosen)
         if edits in self.confirmed and self.confirmed[edits].changes == tuple(
             chosen
