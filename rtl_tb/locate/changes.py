@@ -200,8 +200,9 @@ class _Placer:
                 continue
             text = self._one_line(self.sources.text(root) or "")
             after = f"!({text})" if bits == 1 else f"~({text})"
-            found.append(Choice(Change("probe", root, text, after), root, after, bits, signed, root))
-        return found
+            copies = self.readings.copies.get(root, 1)
+            found.append(Choice(Change("probe", root, text, after), root, after, bits, signed, root, copies))
+        return sorted(found, key=lambda one: one.size)
 
     def add(self, change: Change, found: Changes) -> None:
         """Records a change at its site; not if no instance has the text."""
@@ -234,7 +235,10 @@ class _Placer:
             # The select may get another width, which counts up to the first expression of another width.
             own = self.readings.read[site]
             around = [*takewhile(lambda place: self.readings.read[place] == own, path)]
-            around += path[len(around) : len(around) + 1]
+            if around == path and root in self.readings.assigned and self.readings.modular.issuperset(path[1:]):
+                around = path[:1]  # what is above its bits is lost in any case
+            else:
+                around += path[len(around) : len(around) + 1]
         else:  # as far as its bits or its sign may matter
             around = path if change.wide else path[:1]
         site = next((place for place in around[::-1] if not self._calls(place)), site)

@@ -17,26 +17,16 @@ from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.changes import Changes, Choice
 from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.policy import SearchPolicy
-from rtl_tb.locate.selector import PACKAGE, with_selector
+from rtl_tb.locate.selector import numbers_at, with_selector
 from rtl_tb.simulators import simulators
 
-_PLACE = re.compile(
-    r"^%Error[^/]*(?P<file>/.*/(?P<source>\d+)_[^/\s:]*):(?P<line>\d+):(?P<column>\d+):(?P<text>.*)$",
-    re.MULTILINE,
-)
-"""An error of Verilator at a place of a text that `with_selector` wrote."""
-_MADE = re.compile(rf"{PACKAGE}::is\[(\d+)\]")
-"""The number of a choice, before its text."""
-_SAID = re.compile(r"'([A-Za-z_][\w$]*)'")
-"""The name in a message of Verilator."""
+_PLACE = re.compile(r"^%Error[^/]*(?P<file>/.*/\d+_[^/\s:]*):(?P<line>\d+):\d+:", re.MULTILINE)
+"""An error of Verilator in a text that `with_selector` wrote."""
 _NAME = re.compile(r"(?<![\w$'])[A-Za-z_][\w$]*")
 
 _TOGETHER = 16
 """Choices that are dropped together if neither half of them compiles: choices of a function that a constant
 calls are all refused, and a search for each costs more than they may find."""
-
-_EXACT = 4
-"""Attempts in which an error drops the choices at its place; later it drops all on its line."""
 
 Built = tuple[list[Choice], Path]
 """Choices, number n at n - 1, and the program that holds them."""
@@ -79,8 +69,7 @@ def build(
         except (ElaborationError, MachineError) as error:
             if budget.over(part) or attempt == policy.refused - 1:
                 raise
-            exactly = attempt < _EXACT
-            kept = _unnamed(dut, changes, listed, getattr(error.__cause__, "text", str(error)), exactly)
+            kept = _not_blamed(listed, getattr(error.__cause__, "text", str(error)))
             if len(kept) == len(listed):
                 kept = _accepted(
                     dut, changes, listed, folder / "lint", lambda: budget.builds(part), made, wrapper
@@ -96,21 +85,12 @@ def build(
     return None
 
 
-def _unnamed(dut: Dut, changes: Changes, listed: list[Choice], log: str, exactly: bool) -> list[Choice]:
-    """The choices that no error mentions: of the ones on the line of an error the ones with a name that it
-    quotes; else, `exactly`, the one whose text is there, with the ones of its pattern; else all."""
+def _not_blamed(listed: list[Choice], log: str) -> list[Choice]:
+    """The choices on no line that Verilator refuses."""
     lost: set[int] = set()
     for refused in _PLACE.finditer(log):
-        file, line = dut.sources[int(refused["source"])].resolve(), int(refused["line"])
-        there = [at for at, one in enumerate(listed) if (file, line) in _lines(changes, one)]
-        said = _SAID.search(refused["text"])
-        bring = [at for at in there if said is not None and said[1] in new_names(listed[at].change)]
-        written = read(Path(refused["file"])).split("\n")[line - 1][: int(refused["column"])]
-        if exactly and not bring and (numbers := _MADE.findall(written)):
-            near = listed[int(numbers[-1]) - 1]
-            bring = [at for at in there if (listed[at].site, listed[at].text) == (near.site, near.text)]
-        lost.update(bring or there)
-    return [one for at, one in enumerate(listed) if at not in lost]
+        lost |= numbers_at(read(Path(refused["file"])), int(refused["line"]))
+    return [one for number, one in enumerate(listed, 1) if number not in lost]
 
 
 def _accepted(
@@ -149,11 +129,6 @@ def _accepted(
 
     kept = {id(one) for one in accepted(sorted(listed, key=lambda one: (one.site.file, one.site.start)))}
     return [one for one in listed if id(one) in kept]
-
-
-def _lines(changes: Changes, choice: Choice) -> set[tuple[Path, int]]:
-    """The lines on which a choice and its site begin."""
-    return {(place.file, changes.sources.line(place)) for place in (choice.site, choice.change.place)}
 
 
 def new_names(change: Change) -> set[str]:

@@ -82,14 +82,21 @@ class Samples:
 
     Attributes:
         picked: their places, with every sort of failure among them.
+        more: the places of many more, and of as many as the time allows, for the changes that repair all of
+            `picked`; () if the unit keeps its accumulator.
         failing_of_both: which of `both` are wrong, according to the verdict.
     """
 
     def __init__(self, verdict: Verdict, compare: ComparePolicy, policy: SearchPolicy) -> None:
         self.verdict, self.compare, self.policy = verdict, compare, policy
         self.failing_of_both: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
-        right = np.flatnonzero(~verdict.failed)
-        self.picked = self._some((self._wrong_by_itself(), policy.failing), (right, policy.passing))
+        wrong, right = self._wrong_by_itself(), np.flatnonzero(~verdict.failed)
+        self.picked = self._some((wrong, policy.failing), (right, policy.passing))
+        self.more: tuple[Places, ...] = ()
+        if not verdict.vectors.instruction.state:
+            cycles = max(verdict.outcome.cycles // max(len(verdict.vectors), 1), 1)
+            many = (policy.more_passing, max(policy.more_cycles // cycles, policy.more_passing))
+            self.more = tuple(self._some((wrong, policy.more_failing), (right, most)) for most in many)
 
     def _wrong_by_itself(self) -> Places:
         """The wrong vectors, or else the unanswered ones; for a unit that keeps its accumulator the ones that

@@ -58,6 +58,7 @@ _SIGN_COUNTS = ("*", "/", "%", "<", "<=", ">", ">=")
 """Operators whose result depends on whether both operands have a sign, at any width."""
 _SIGNED = re.compile(r"\$signed\s*\(((?:[^()]|\([^()]*\))*)\)")
 _ZEROS = re.compile(r"(\d+)'([bdoh])0+")
+_ZERO = re.compile(r"(?:\d*'[bdoh])?0+")
 _COPIES = re.compile(r"\{\s*(\d+)\s*(\{.*\})\s*\}", re.DOTALL)
 _BOUNDS = re.compile(r"([A-Za-z_][\w$]*)\s*\[([^\[\]:]+):([^\[\]:]+)\]")
 """Parts of a concatenation: zeros, a replication, a range of a vector."""
@@ -231,6 +232,13 @@ def _numbers(at: At) -> Iterator[Draft]:
             yield at.node, other
 
 
+@_kind("constant", "IdentifierNameSyntax", "IdentifierSelectNameSyntax")
+def _zero(at: At) -> Iterator[Draft]:
+    """Zero for an operand."""
+    if at.is_value and at.bits and not _is_index(at) and not CONTROL.search(at.text()):
+        yield at.node, f"{at.bits}'d0"
+
+
 @_kind("constant", "UnbasedUnsizedLiteralExpression")
 def _fills(at: At) -> Iterator[Draft]:
     yield from ((at.node, other) for other in ("'0", "'1") if other != at.text())
@@ -340,9 +348,8 @@ def _dropped(at: At) -> Iterator[Draft]:
     """One of two operands alone."""
     operator = at.node.operatorToken.rawText
     if operator in _DROPPED and not _is_assignment(at.node):
-        yield at.node, at.text(at.node.left)
-        if operator != "-":
-            yield at.node, at.text(at.node.right)
+        kept = (at.node.left, at.node.right) if operator != "-" else (at.node.left,)
+        yield from ((at.node, text) for each in kept if (text := at.text(each)))
 
 
 # Bits -------------------------------------------------------------------------------------------------------
@@ -372,19 +379,20 @@ def _ranges(at: At) -> Iterator[Draft]:
 
 @_kind("concatenation", "ConcatenationExpressionSyntax")
 def _shifted(at: At) -> Iterator[Draft]:
-    """Two parts of which one has a bit more and the other a bit less: a shift by one."""
+    """Two parts of which one has a bit more and the other a bit less, or is left out: a shift by one."""
     parts = [at.text(each).strip() for each in at.node.expressions if hasattr(each, "sourceRange")]
     for first, second in combinations(range(min(len(parts), _PARTS)), 2):
         for one, two in ((1, -1), (-1, 1)):
             for left, right in product(_resized(parts[first], one), _resized(parts[second], two)):
                 changed = [*parts[:first], left, *parts[first + 1 : second], right, *parts[second + 1 :]]
-                yield at.node, f"{{{', '.join(changed)}}}"
+                yield at.node, f"{{{', '.join(filter(None, changed))}}}"
 
 
 def _resized(part: str, by: int) -> Iterator[str]:
-    """A part of a concatenation with `by` bits more: zeros, a replication, a range."""
-    if (zeros := _ZEROS.fullmatch(part)) and int(zeros[1]) + by > 0:
-        yield f"{int(zeros[1]) + by}'{zeros[2]}0"
+    """A part of a concatenation with `by` bits more: zeros, a replication, a range; "" of no bits."""
+    if zeros := _ZEROS.fullmatch(part):
+        bits = int(zeros[1]) + by
+        yield f"{bits}'{zeros[2]}0" if bits else ""
     elif (copies := _COPIES.fullmatch(part)) and int(copies[1]) + by > 0:
         yield f"{{{int(copies[1]) + by}{copies[2]}}}"
     elif bounds := _BOUNDS.fullmatch(part):
@@ -525,7 +533,10 @@ def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tupl
             compared = f"{_grouped(at.text(node.left))} {sign} {TERM}"
             yield from ((f"({text} {joins[sign]} {compared})", each) for each in _values_like(at, node.right))
         return
-    for term in at.scope.words(text, bits, at.names):
+    words = at.scope.words(text, bits, at.names)
+    if _ZERO.fullmatch(text):
+        yield from ((TERM, term) for term in words)
+    for term in words:
         yield from ((pattern(sign), term) for sign in "+-|&^")
     if (bounds := _BOUNDS.fullmatch(text)) and (beyond := at.scope.beyond(bounds[1], bounds[2])):
         yield pattern("|"), f"{{{bits}{{|{beyond}}}}}"  # all ones if a bit is set that is cut off

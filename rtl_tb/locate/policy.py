@@ -14,6 +14,9 @@ class SearchPolicy:
         first: failing vectors on which every change is tried: fourteen leave few chance repairs and cost a
             millisecond.
         failing, passing: vectors on which a change is counted if it is right on the first ones.
+        more_failing, more_passing: vectors on which a change is tried that is right on all of these: a
+            twentieth of a second, where a build of the designer's text takes two.
+        more_cycles: the same for one that is right on these, too: half a second.
         sequence, first_sequence: vectors of a unit that keeps its accumulator, with those before them.
         at_once: changes that one process tries: starting it costs as much as ten runs.
         one_run: seconds after which a run is given up: a change that makes the unit hang is no repair.
@@ -43,6 +46,9 @@ class SearchPolicy:
     first: int = 14
     failing: int = 160
     passing: int = 96
+    more_failing: int = 2000
+    more_passing: int = 20_000
+    more_cycles: int = 250_000
     sequence: int = 512
     first_sequence: int = 96
     at_once: int = 32

@@ -18,6 +18,9 @@ from rtl_tb.locate.sources import Place, Sources
 
 _ITERATIONS = 16
 """Iterations that a loop of a procedure is taken to have: only a simulator knows."""
+_MODULAR = ("Add", "Subtract", "Multiply", "BinaryAnd", "BinaryOr", "BinaryXor", "BinaryXnor")
+_MODULAR += ("Plus", "Minus", "BitwiseNot")
+"""Operators of which the low bits depend on the low bits of the operands alone."""
 _SIGNALS = ("Variable", "Net", "FormalArgument", "Parameter", "EnumValue", "Port")
 
 
@@ -31,7 +34,9 @@ class Readings:
             False) if that is no number, such as a value of an enumeration.
         roots: the ones of them that are a whole value or condition.
         mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
-        copies: how often a simulator may write each of them out: once for each iteration of its loops.
+        copies: how often a simulator may write each of them out: once for each instance and iteration.
+        modular: the ones of which the low bits depend on the low bits of their operands alone.
+        assigned: the ones whose value a signal gets, so that bits above it are lost.
         calling: the ones that call a function of the design.
         bounds: of a select by its place the lowest and the highest index.
         used, idle: modules, functions, branches and values that some instance has, and the ones that an
@@ -47,6 +52,8 @@ class Readings:
     roots: dict[Place, None] = field(default_factory=dict)
     mixed: set[Place] = field(default_factory=set)
     copies: dict[Place, int] = field(default_factory=dict)
+    modular: set[Place] = field(default_factory=set)
+    assigned: set[Place] = field(default_factory=set)
     calling: set[Place] = field(default_factory=set)
     bounds: dict[Place, tuple[int, int]] = field(default_factory=dict)
     used: set[Place] = field(default_factory=set)
@@ -64,6 +71,7 @@ def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[],
     compilation.getRoot().visit(walk.declared)
     for part in (top, *compilation.getPackages()):
         part.visit(walk.visit)
+    walk.note_copies()
     walk.note_fixed([tree.root for tree in compilation.getSyntaxTrees()])
     return walk.found
 
@@ -72,8 +80,11 @@ class _Walk:
     def __init__(self, sources: Sources, look: Callable[[], None]) -> None:
         self.ast = importlib.import_module("pyslang.ast")
         self.sources, self.look, self.found = sources, look, Readings()
-        self.bodies: set[Any] = set()
-        """Modules that were read, each with its parameters."""
+        self.bodies: dict[Any, dict[Any, int]] = {}
+        """Modules that were read, each with its parameters, and how often each module holds it."""
+        self.body: Any = None
+        self.written: dict[tuple[Place, Any], int] = {}
+        """How often a module holds an expression: once for each iteration of its loops."""
         self.root: Place | None = None
         self.scope = self.scopes = 0
         """The number of the instance, or of the iteration of a loop."""
@@ -150,9 +161,14 @@ class _Walk:
                 self._use(node.syntax)
                 self._within(node)
             case ast.InstanceBodySymbol():
-                if not self._again(node):
+                outer, key = self.body, self._key(node)
+                again, holders = key in self.bodies, self.bodies.setdefault(key, {})
+                holders[outer] = holders.get(outer, 0) + 1
+                if not again:
                     self._use(node.definition.syntax)
+                    self.body = key
                     self._within(node)
+                    self.body = outer
             case ast.SubroutineSymbol():
                 pass  # read where it is called
             case ast.VariableDeclStatement():
@@ -170,8 +186,9 @@ class _Walk:
                 self.loops //= _ITERATIONS
             case ast.CaseStatement():
                 self._below(node.expr)
+                exact = node.condition.name == "Normal"  # bits that do not count have to be constant
                 for item in node.items:
-                    for label in item.expressions:
+                    for label in item.expressions if exact else ():
                         self._note(_bare(label))
                     self._below(item.stmt)
                 self._below(node.defaultCase)
@@ -189,15 +206,25 @@ class _Walk:
             self._below(each)
         self.scope = outer
 
-    def _again(self, body: Any) -> bool:
-        """Whether an instance equals one that was read."""
-        key = (
+    def _key(self, body: Any) -> Any:
+        """The same for instances that are equal."""
+        return (
             body.definition.name,
             tuple((each.name, self._value(each), each.isOverridden) for each in body.parameters),
         )
-        again = key in self.bodies
-        self.bodies.add(key)
-        return again
+
+    def note_copies(self) -> None:
+        """Counts how often a simulator may write an expression out: once for each instance and iteration."""
+        counts: dict[Any, int] = {None: 1}
+
+        def instances(key: Any) -> int:
+            if key not in counts:
+                counts[key] = 1  # no module holds itself
+                counts[key] = sum(instances(outer) * times for outer, times in self.bodies[key].items())
+            return counts[key]
+
+        for (place, key), times in self.written.items():
+            self.found.copies[place] = self.found.copies.get(place, 0) + instances(key) * times
 
     def _called(self, function: Any) -> None:
         """A function, when the unit first calls it."""
@@ -266,6 +293,8 @@ class _Walk:
                         targets.append(target.value)
                 if not isinstance(value, ast.EmptyArgumentExpression):  # no output of an instance
                     self._below(node.right)
+                    if (place := self.sources.place(value)) is not None:
+                        self.found.assigned.add(place)
                 return ast.VisitAction.Skip
             case ast.HierarchicalValueExpression() | ast.DataTypeExpression():
                 return ast.VisitAction.Skip
@@ -312,13 +341,17 @@ class _Walk:
         if place is None or compound or not node.type.isIntegral:
             return
         text = self.sources.texts[place.file]
-        if text[max(place.start - 80, 0) : place.start].rstrip().endswith("."):  # a port: `.name`
+        named = text[max(place.start - 80, 0) : place.start].rstrip().endswith(".")
+        if named or text.startswith(".*", place.start):  # ports: `.name`, and all of them
             return
         if self.root is None or not place.lies_in(self.root):
             self.root = place
             self.found.roots[place] = None
-        self.found.copies[place] = self.found.copies.get(place, 0) + self.loops
-        kind = (node.type.bitWidth, _bare(node).type.isSigned) if _is_number(node.type) else (0, False)
+        bare = _bare(node)
+        if bare.kind.name == "ConditionalOp" or getattr(getattr(bare, "op", None), "name", "") in _MODULAR:
+            self.found.modular.add(place)
+        self.written[place, self.body] = self.written.get((place, self.body), 0) + self.loops
+        kind = (node.type.bitWidth, bare.type.isSigned) if _is_number(node.type) else (0, False)
         own = self.typed.setdefault((self.scope, place), kind)
         if own != self.found.read.setdefault(place, own):
             self.found.mixed.add(place)

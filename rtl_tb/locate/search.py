@@ -274,7 +274,7 @@ class Search:
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
         room = room_of(self.policy, self.budget)
         if (
-            probes := self._trials(lambda: self._built(self.changes.probes[:room], "probes"), "probe")
+            probes := self._trials(lambda: self._built(_taken(self.changes.probes, room), "probes"), "probe")
         ) is not None:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; all others are in later builds.
@@ -435,8 +435,11 @@ class Search:
         folder = trials.folder / "probe"
         base = self._run(job, trials.program, folder, [()])[0]
         few = {number: one for number, one in enumerate(trials.listed, 1) if one.change.kind == "probe"}
-        failing = self.samples.failing_of_both if base is None else self._wrong(job, base)
-        spectrum = Spectrum(failing)
+        if base is None:
+            spectrum = Spectrum(self.samples.failing_of_both[:, None])
+        else:
+            differ = _differing(base, job.vectors.results)
+            spectrum = Spectrum(differ & self._wrong(job, base)[:, None])
         ends = 1.0 - self.budget.left() / self.budget.seconds + self.policy.probing
         for some in _parts(list(few), self.policy.at_once):
             if self.budget.over(ends):
@@ -444,7 +447,7 @@ class Search:
             for number, came in zip(
                 some, self._run(job, trials.program, folder, [(at,) for at in some]), strict=True
             ):
-                changed = None if came is None or base is None else _differ(came, base)
+                changed = None if came is None or base is None else _differing(came, base)
                 wrong = None if came is None else self._wrong(job, came)
                 spectrum.note(few[number].site, changed, wrong)
         self.spectrum = spectrum
@@ -485,11 +488,13 @@ class Search:
             every = (
                 self._run(trials.job, trials.program, folder.with_suffix(".all"), likely) if likely else []
             )
-            return [
-                self._score(trials, one, results)
+            found = {
+                one: self._score(trials, one, results)
                 for one, results in zip(likely, every, strict=True)
                 if results is not None
-            ]
+            }
+            found |= self._on_more(trials, [one for one, score in found.items() if score.clean], folder)
+            return list(found.values())
 
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             parts = list(_parts(many, self.policy.at_once))
@@ -501,6 +506,25 @@ class Search:
                     self.progress(min((number + 1) * self.policy.at_once, len(many)), len(many))
                 least = max([least, *(one.evidence for one in found if one.clean)])
         return scores
+
+    def _on_more(
+        self, trials: Trials, clean: list[tuple[int, ...]], folder: Path
+    ) -> dict[tuple[int, ...], Score]:
+        """The scores of choices that repair all vectors of the trials, and not all of many more: a fault that
+        few vectors show has many such rivals."""
+        found: dict[tuple[int, ...], Score] = {}
+        for number, places in enumerate(self.samples.more):
+            if not clean:
+                break
+            job = replace(trials.job, vectors=self.verdict.vectors[places])
+            every = self._run(job, trials.program, folder.with_suffix(f".more{number}"), clean)
+            for one, results in zip(clean, every, strict=True):
+                if results is not None and (wrong := self._wrong(job, results)).any():
+                    changes = tuple(trials.listed[number - 1].change for number in one)
+                    evidence = self._evidence(trials, one)
+                    found[one] = _scored(changes, self.verdict.failed[places], wrong, evidence)
+            clean = [one for one in clean if one not in found]
+        return found
 
     def _evidence(self, trials: Trials, chosen: tuple[int, ...]) -> float:
         """The suspiciousness of the places of some choices, in steps of a hundredth."""
@@ -699,6 +723,7 @@ class Search:
         Raises:
             RtlError: the time is over, among others.
         """
+        self.budget.look()
         edits = tuple(self._edit(change) for change in chosen)
         if edits in self.confirmed and self.confirmed[edits].changes == tuple(
             chosen
@@ -769,15 +794,15 @@ def _parts(many: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     yield from (many[at : at + size] for at in range(0, len(many), size))
 
 
-def _differ(one: Mapping[str, Any], two: Mapping[str, Any]) -> Flags:
-    """Which vectors have another result, in any of their values."""
-    found: Flags | None = None
-    for name, codes in one.items():
-        if codes is not None and two.get(name) is not None:
-            here = (np.asarray(codes) != np.asarray(two[name])).reshape(len(codes), -1).any(axis=1)
-            found = here if found is None else found | here
-    assert found is not None
-    return found
+def _differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> Flags:
+    """Which bits of the results differ, (count, bits), in all of their values."""
+    parts = [
+        np.asarray(codes, np.uint64) ^ np.asarray(two[name], np.uint64)
+        for name, codes in one.items()
+        if codes is not None and two.get(name) is not None
+    ]
+    rows = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+    return np.unpackbits(np.ascontiguousarray(rows).view(np.uint8), axis=1).astype(np.bool_)
 
 
 def _is_fault(right: int, wrong: int, broken: int, policy: SearchPolicy) -> bool:

@@ -4,6 +4,9 @@
 
 The numbers of one or two changes come from the environment, so that trying them costs a run and no build.
 Only for Verilator: C++ reads the numbers.
+
+Each text stands on a line of its own, since a compiler says on which line it refuses one. The columns that
+it says do not help: Verilator counts them after it has expanded macros.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
 PACKAGE = "mmagold_change"
 _STATEMENT_END = re.compile(r"(;|\bend)\s*\Z")
 """The last token of a statement or a block of them; no expression ends so."""
+_DEFINE = re.compile(r"\s*`define\b")
+_MADE = re.compile(rf"{PACKAGE}::is\[(\d+)\]")
 _TEXT = """package {package};
     function automatic bit [{last}:0] chosen();
         chosen = '0;
@@ -120,8 +125,15 @@ class _Writer:
             elif _STATEMENT_END.search(own):
                 written.append(self._statement(site, own))
             else:
-                written.append(f"({''.join(self._choices(site))}({own}))")
+                written.append(f"({''.join(self._choices(site))}{self.own_line(site)}({own}))")
         return "".join([*written, text[at : len(text) if end < 0 else end]])
+
+    def own_line(self, site: _Site) -> str:
+        """What begins a line at a site: nothing in the body of a macro, which is one line."""
+        start = self.text.rfind("\n", 0, site.place.start) + 1
+        while self.text[:start].endswith("\\\n"):
+            start = self.text.rfind("\n", 0, start - 1) + 1
+        return "" if _DEFINE.match(self.text, start) else "\n"
 
     def _choices(self, site: _Site) -> Iterator[str]:
         """Each choice of an expression; choices of one pattern as one, with the terms that are selected."""
@@ -131,41 +143,42 @@ class _Writer:
             if choice.change.term:
                 families.setdefault(choice.text, []).append(number)
             else:
-                yield f"{_made(number)} ? {_alike(choice, choice.text)} : "
+                yield f"{self.own_line(site)}{_made(number)} ? {_alike(choice, choice.text)} : "
         for pattern, numbers in families.items():
             first = self.listed[numbers[0] - 1]
-            terms = "".join(
-                f"{_made(each)} ? {self.listed[each - 1].change.term} : " for each in numbers[:-1]
-            )
-            text = pattern.replace(TERM, f"({terms}{self.listed[numbers[-1] - 1].change.term})")
-            yield f"({' || '.join(map(_made, numbers))}) ? {_alike(first, text)} : "
+            line = self.own_line(site)
+            *others, last = ((each, self.listed[each - 1].change.term) for each in numbers)
+            terms = "".join(f"{line}{_made(each)} ? {term} : " for each, term in others)
+            text = pattern.replace(TERM, f"({terms}{line}/*{_made(last[0])}*/ {last[1]})")
+            yield f"{line}({' || '.join(map(_made, numbers))}) ? {_alike(first, text)} : "
 
     def _statement(self, site: _Site, own: str) -> str:
         """A statement that may be left out or replaced."""
         every = {number: self.listed[number - 1] for number in site.numbers}
-        added = " ".join(f"if ({_made(at)}) {one.text}" for at, one in every.items() if one.change.form)
-        instead = "".join(
-            f"if ({_made(at)}) {one.text} else " for at, one in every.items() if not one.change.form
-        )
-        return f"begin {instead}{own} {added} end"
+        line = self.own_line(site)
+        tests = {at: f"{line}if ({_made(at)}) {one.text} " for at, one in every.items()}
+        added = "".join(tests[at] for at, one in every.items() if one.change.form)
+        instead = "".join(f"{tests[at]}else " for at, one in every.items() if not one.change.form)
+        return f"begin {instead}{line}{own} {added}{line}end"
 
     def _added(self, site: _Site) -> str:
         """Texts that may be added at a place, each under its condition."""
         branches, statements, labels = [], [], []
         assigned: dict[str, list[str]] = {}
+        line = self.own_line(site)
         for number in site.numbers:
-            choice = self.listed[number - 1]
+            choice, made = self.listed[number - 1], f"{line}{_made(number)}"
             if choice.change.form == ELSE:
-                branches.append(f"else if ({_made(number)}) {choice.text}")
+                branches.append(f"else if ({made}) {choice.text}")
             elif choice.change.form == LABEL:
-                labels.append(f", ({_made(number)} ? {choice.text} : {choice.change.term})")
+                labels.append(f", ({made} ? {choice.text} : {choice.change.term})")
             elif choice.change.form == ASSIGN:
                 target, _, value = choice.text.removesuffix(";").partition(" = ")
-                assigned.setdefault(target, ["'0;"]).insert(-1, f"({_made(number)}) ? ({value}) :")
+                assigned.setdefault(target, [f"{line}'0;"]).insert(-1, f"({made}) ? ({value}) :")
             else:
-                statements.append(f"if ({_made(number)}) {choice.text}")
+                statements.append(f"if ({made}) {choice.text}")
         drives = (f"{target} = {' '.join(texts)}" for target, texts in assigned.items())
-        return f"{''.join(labels)} {' '.join([*branches, *statements, *drives])} "
+        return f"{''.join(labels)} {' '.join([*branches, *statements, *drives])}{line} "
 
 
 def _alike(choice: Choice, text: str) -> str:
@@ -174,6 +187,15 @@ def _alike(choice: Choice, text: str) -> str:
     chosen one."""
     sized = f"{choice.bits}'({text})" if choice.bits else f"({text})"
     return f"$signed({sized})" if choice.signed else sized
+
+
+def numbers_at(text: str, line: int) -> set[int]:
+    """The numbers of the choices on a line of a text that holds them, counted from 1; else on the nearest line
+    before it."""
+    for one in reversed(text.split("\n")[:line]):
+        if found := _MADE.findall(one):
+            return set(map(int, found))
+    return set()
 
 
 def _made(number: int) -> str:

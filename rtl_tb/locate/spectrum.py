@@ -1,14 +1,15 @@
 """Fault localisation: places ranked by the effect of another value there on failing and on passing vectors.
 
 Spectrum-based fault localisation, with a spectrum that works for hardware, where every assignment is always
-executed: a vector *depends* on a value or condition if its result changes when that is complemented.
+executed: a bit of a result *depends* on a value or condition if it changes when that is complemented.
 No single change at a place can repair a vector that does not depend on it. Ochiai's coefficient weighs
-the failing vectors that depend on a place against the passing ones that do. If the complement itself
+the wrong bits that depend on a place against the right ones that do. If the complement itself
 repairs failing vectors, as it does for a condition that is evaluated once, the place comes first.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.sources import Place
 
 Flags = npt.NDArray[np.bool_]
+_TRIAL = 150
+"""Characters of a build that cost as much time as the trial of one choice, about a millisecond."""
+_STEPS = 4
+"""Steps in which a rank counts the doublings of what is expected of a choice; equal ones take turns."""
 _WORD = re.compile(
     r"\b(?!(?:if|else|begin|end|assign|wire|reg|logic|signed|case|default|input|output)\b)[A-Za-z_][\w$]*"
 )
@@ -32,8 +37,8 @@ class Spectrum:
     """Counts for each place, of probes there.
 
     Attributes:
-        failing: (count,), which of the vectors are wrong without a change.
-        depends, fixes: for each place which vectors depend on it, and how many its probes make right.
+        failing: (count, bits), which bits of the results are wrong without a change.
+        depends, fixes: for each place which bits depend on it, and how many vectors its probes make right.
     """
 
     failing: Flags
@@ -41,11 +46,11 @@ class Spectrum:
     fixes: dict[Place, int] = field(default_factory=dict)
 
     def note(self, place: Place, changed: Flags | None, wrong: Flags | None) -> None:
-        """Records one probe: which results it changed, and which are wrong with it; None: the unit no longer
-        answered, so every vector depends on it."""
+        """Records one probe: which bits it changed, (count, bits), and which vectors are wrong with it,
+        (count,); None: the unit no longer answered, so all depend on it."""
         depends = np.ones_like(self.failing) if changed is None else changed
         self.depends[place] = self.depends.get(place, np.zeros_like(self.failing)) | depends
-        fixed = 0 if wrong is None else int((self.failing & ~wrong).sum())
+        fixed = 0 if wrong is None else int((self.failing.any(axis=1) & ~wrong).sum())
         self.fixes[place] = max(self.fixes.get(place, 0), fixed)
 
     def score(self, place: Place | None) -> float:
@@ -56,7 +61,7 @@ class Spectrum:
         depends, failing = self.depends[place], self.failing
         both, other = int((depends & failing).sum()), int((depends & ~failing).sum())
         ochiai = both / max(float(failing.sum() * (both + other)) ** 0.5, 1.0)
-        return float(ochiai) + self.fixes[place] / max(int(failing.sum()), 1)
+        return float(ochiai) + self.fixes[place] / max(int(failing.any(axis=1).sum()), 1)
 
     def by_name(self, changes: Changes, ignored: Sequence[str] = ()) -> Mapping[str, float]:
         """The score of the likeliest place that reads a name, or whose line mentions it."""
@@ -71,14 +76,20 @@ class Spectrum:
 
 
 def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
-    """Choices, the likeliest places first; of one place in their order, in turn with equal ones."""
+    """Choices, those first of which most is expected for their time: the likeliest places, and short texts
+    that few instances have. Of one place they are in their order, in turn with equal ones."""
     if spectrum is None:
         return list(listed)
+
+    def rank(one: Choice) -> int:
+        expected = max(spectrum.score(one.root), 0.01) ** 2 / (_TRIAL + one.size)
+        return round(-_STEPS * math.log2(expected))
+
     turns: dict[object, int] = {}
     keyed = []
     for at, one in enumerate(listed):
         turn = turns[one.change.place] = turns.get(one.change.place, -1) + 1
-        keyed.append((-round(spectrum.score(one.root), 2), turn, at))
+        keyed.append((rank(one), turn, at))
     return [listed[at] for *_, at in sorted(keyed)]
 
 
