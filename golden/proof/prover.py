@@ -26,6 +26,10 @@ products."""
 CODES = "codes"
 """Products are free, and the codes that one step of the specification hands to the next."""
 _FEW = 2
+_LONG = frozenset({"mul", "shl", "lshr", "ashr"})
+_SHORT = 4.0
+"""How much longer a question is asked that has none of these operations: of adders and choices alone a solver
+does find the answer."""
 
 
 @dataclass(frozen=True)
@@ -131,12 +135,16 @@ class Prover:
             bound: points that are not freed.
         """
         answer = Answer(UNKNOWN)
-        last: frozenset[Word] | None = None
+        last: tuple[frozenset[Word] | None, float] = (None, 0.0)
         for way, seconds in ways:
             free = self.freed(way, left, right, bound)
-            if free == last or (free is None):
+            if free is None:
                 continue
-            last = free
+            if not any(each.op in _LONG and each not in free for each in order([left, right], free)):
+                seconds *= _SHORT
+            if free == last[0] and seconds <= last[1]:
+                continue
+            last = (free, seconds)
             facts = self.facts_of(way, free)
             place, answer = self.question(left, right, free, facts, seconds, name)
             if place is not None:
@@ -187,7 +195,9 @@ class Prover:
             ones = set(order([left]))
             stop = {each for each in order([right]) if each in ones and each.op != "const"}
         elif way in (POINTS, DEEPER):
-            stop = set(self._named.difference(bound, (left, right)))
+            # A point of one side alone is no cut: the other side is not made of it.
+            own, other = (set(order([side])) for side in (left, right))
+            stop = (own & other & self._named).difference(bound, (left, right))
             if way == DEEPER:
                 ends = [each for each in order([left, right], stop) if each in stop]
                 stop.discard(ends[-1] if ends else left)
