@@ -220,46 +220,48 @@ def _last(build: Builder, numbers: Sequence[Number]) -> tuple[Word, int] | None:
 
 @dataclass(frozen=True)
 class Window:
-    """Two terms in one register of two's complement.
+    """The sum of two terms in one register.
 
     Attributes:
-        base, offset, reach: of the register, as a Number has them.
-        placed: the two terms.
+        magnitude, negative: of the sum; `twos`: the register, where it is one of two's complement.
+        base, offset, reach: as a Number has them.
     """
 
+    magnitude: Word
+    negative: Word
     base: Word
     offset: int
     reach: tuple[int, int]
-    placed: tuple[Word, Word]
+    twos: Word | None = None
 
 
 def added(build: Builder, x: Number, y: Number, step: Additions | Fma, window: Window) -> Number:
-    """The sum of two terms as a rounding sees it, of the terms in their window."""
+    """The sum of two terms as a rounding sees it, of their window."""
     words = build.words
     nan, infinity, sign = _propagated(build, (x, y))
     zero_sign = words.choose(infinity, sign, _zero_sign(build, (x, y), step.rounding))
     sticky, last = _carried(build, (x, y))
-    total = build.mark("sum", words.add(*window.placed))
-    negative = words.bit(total, total.width - 1)
-    magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
-    build.mark("absolute", magnitude)
+    build.mark("absolute", window.magnitude)
     zero = words.both(x.zero, y.zero)
     return Number(
-        nan, infinity, zero, words.choose(infinity, sign, negative), magnitude, window.base, window.offset,
-        window.base, window.reach, zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
+        nan, infinity, zero, words.choose(infinity, sign, window.negative), window.magnitude, window.base,
+        window.offset, window.base, window.reach, zero_sign=zero_sign, twos=window.twos, sticky=sticky,
+        last=last,
     )  # fmt: skip
 
 
 def met(build: Builder, x: Number, y: Number, fmt: Format) -> Window:
-    """The window of two terms: their own frame, or one below the higher of their highest bits. It is so long
-    that only a term far below the other one is cut, and then one bit for all of it decides a rounding to
-    `fmt`."""
+    """The window of two terms: their own frame, the larger one's, or one below the higher of their highest
+    bits. That is so long that only a term far below the other one is cut, and then one bit for all of it
+    decides a rounding to `fmt`."""
     words = build.words
     if x.base is y.base:
         offset = min(x.offset, y.offset)
         width = max(one.width + one.offset - offset for one in (x, y)) + 2
         own = build.signed(x, width, offset), build.signed(y, width, offset)
-        return Window(x.base, offset, x.reach, own)
+        return _in_twos(build, own, x.base, offset, x.reach)
+    if x.code is not None and y.code is not None and x.code[0] == y.code[0] and fmt.is_float:
+        return _met_at_larger(build, x, y, fmt)
     kept = (fmt.fraction_bits if fmt.is_float else fmt.integer_bits + 2) + 4
     size = max(one.width + max(kept, other.width + 1) for one, other in ((x, y), (y, x)))
     lowest = build.exponent(-(1 << (build.exponent_bits - 1)))
@@ -278,7 +280,46 @@ def met(build: Builder, x: Number, y: Number, fmt: Format) -> Window:
     )
     ends = [_top_reach(one) for one in (x, y)]
     reach = min(low for low, _ in ends), max(high for _, high in ends)
-    return Window(base, -size - 1, reach, (one, other))
+    return _in_twos(build, (one, other), base, -size - 1, reach)
+
+
+def _in_twos(
+    build: Builder, placed: tuple[Word, Word], base: Word, offset: int, reach: tuple[int, int]
+) -> Window:
+    """The window of two terms in two's complement, which leave its two highest bits free."""
+    words = build.words
+    total = build.mark("sum", words.add(*placed))
+    negative = words.bit(total, total.width - 1)
+    magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
+    return Window(magnitude, negative, base, offset, reach, total)
+
+
+def _met_at_larger(build: Builder, x: Number, y: Number, fmt: Format) -> Window:
+    """The window of two numbers of one format: that of the larger one, with a carry above it, and some places
+    and one bit for all that is cut below it.
+
+    The larger one has its highest bit, or the least exponent: then the other one has it, too, and does not
+    move. What moves by one place loses nothing; of what moves farther, a difference is at most one place
+    lower than the larger one.
+    """
+    words = build.words
+    turned = words.less_signed(*(words.concat(one.base, one.magnitude) for one in (x, y)))
+    pairs = [(getattr(x, of), getattr(y, of)) for of in ("magnitude", "base", "sign")]
+    larger, base, sign = (words.choose(turned, other, one) for one, other in pairs)
+    smaller, low, other = (words.choose(turned, one, other) for one, other in pairs)
+    extra = max(_seen_below_leading(fmt) - (x.width - 1), 1)
+    width = x.width + extra + 2
+    distance = build.mark("distance", words.sub(base, low))
+    moved = build.mark("addend", jammed(build, build.pad(smaller, extra), distance))
+    fixed, wide = words.extend(build.pad(larger, extra + 1), width), words.extend(moved, width)
+    magnitude = words.choose(words.differ(sign, other), words.sub(fixed, wide), words.add(fixed, wide))
+    return Window(magnitude, sign, base, x.offset - extra - 1, x.reach)
+
+
+def _seen_below_leading(fmt: Format) -> int:
+    """Places below the leading one of the larger term that a rounding to a format sees, of a difference that
+    may begin one place lower: its fraction and the round bit. One bit more stands for all below them."""
+    return fmt.fraction_bits + 2
 
 
 def met_at_product(
@@ -307,19 +348,19 @@ def met_at_product(
         _with_sign(build, product.sign, fixed, size + 3),
         _with_sign(build, c.sign, moved, size + 3),
     )
+    base = words.choose(at_edge, own, edge)
     low, high = _top_reach(product)
     ends = [_top_reach(c), (low + gap + c.width, high + gap + c.width)]
     reach = min(low for low, _ in ends), max(high for _, high in ends)
-    return Window(words.choose(at_edge, own, edge), -size - 1, reach, placed)
+    return _in_twos(build, placed, base, -size - 1, reach)
 
 
 def _margins(factors: tuple[Number, Number], c: Number, fmt: Format) -> tuple[int, int]:
     """Places between c at the left edge and the product, and below the product, of a window.
 
-    A rounding to `fmt` sees `fraction_bits + 2` places below the leading one of the larger term, as that may
-    become one place lower. Of what is decoded the highest bit is 1, but in subnormal numbers.
+    Of what is decoded the highest bit is 1, but in subnormal numbers.
     """
-    seen, lowest = fmt.fraction_bits + 2, c.reach[0] + c.offset
+    seen, lowest = _seen_below_leading(fmt), c.reach[0] + c.offset
     # c, where it is the larger one: if it is subnormal, a result in `fmt` has to have places as low as its
     # lowest one, or lower bits are looked at.
     whole = c.code is not None and fmt.min_exponent - fmt.fraction_bits >= lowest

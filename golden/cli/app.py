@@ -32,6 +32,7 @@ from golden.cli.progress import progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
 from golden.errors import OldWordWarning, OperandError
+from golden.workers import MOST_WORKERS
 
 if TYPE_CHECKING:
     from golden.identify.comparing import Comparison
@@ -462,15 +463,23 @@ def compare(
             "--seconds", min=1, help="With --prove: seconds for the search, and again for the check.  [120]"
         ),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", min=1, max=MOST_WORKERS, help="With --prove: cases and lemmas at a time.  [1]"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Searches for operands on which two instructions or units differ, and shows the shortest found."""
     from golden.catalog.lookup import resolve
     from golden.cli import differences
 
-    if seconds is not None and not prove:
-        raise typer.BadParameter("only --prove has seconds", param_hint="--seconds")
-    result = _search(resolve(first), resolve(second), seed, budget, (seconds or 120.0) if prove else None)
+    for name, given in (("seconds", seconds), ("jobs", jobs)):
+        if given is not None and not prove:
+            raise typer.BadParameter(f"only --prove has {name}", param_hint=f"--{name}")
+    proof = (seconds or 120.0, jobs or 1) if prove else None
+    result = _search(resolve(first), resolve(second), seed, budget, proof)
     if as_json:
         _print_json(result.as_dict())
     else:
@@ -480,18 +489,19 @@ def compare(
 
 
 def _search(
-    x: Instruction, y: Instruction, seed: int, budget: int, seconds: float | None
+    x: Instruction, y: Instruction, seed: int, budget: int, proof: tuple[float, int] | None
 ) -> Comparison[Instruction]:
-    """The search, and a proof if there are seconds for one, with a progress bar on stderr, where that is a
-    terminal."""
+    """The search, and a proof if there are seconds and processes for one, with a progress bar on stderr,
+    where that is a terminal."""
     from golden.identify import comparing
 
     with progress_bar() as progress:
         bar = partial(progress, "searching")
-        if seconds is None:
+        if proof is None:
             return comparing.compare(x, y, seed, budget, bar)
+        seconds, jobs = proof
         return comparing.compare_and_prove(
-            x, y, seconds, seed, budget, bar, lambda text: progress(text, 0, 0)
+            x, y, seconds, seed, budget, bar, lambda text: progress(text, 0, 0), jobs
         )
 
 
