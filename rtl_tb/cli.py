@@ -460,7 +460,9 @@ def qualify(
     ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Builds at a time.")] = 2,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Builds, and proofs, at a time.")
+    ] = 2,
     prove: Annotated[
         float,
         typer.Option("--prove", min=0, help="Seconds for the proof that a survivor is equivalent; 0: none."),

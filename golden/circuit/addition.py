@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from golden.circuit.numbers import Builder, Number, refuse
 from golden.circuit.rounding import Rule, jammed, to_code
@@ -218,47 +218,178 @@ def _last(build: Builder, numbers: Sequence[Number]) -> tuple[Word, int] | None:
 # Two terms, rounded -----------------------------------------------------------------------------------------
 
 
-def added(build: Builder, x: Number, y: Number, step: Additions | Fma, fmt: Format) -> Number:
-    """The sum of two terms as a rounding to `fmt` sees it.
+@dataclass(frozen=True)
+class Window:
+    """The sum of two terms in one register.
 
-    Terms with exponents of their own meet in a window below the higher of their highest bits. It is so long
-    that only a term far below the other one is cut, and then one bit for all of it decides.
+    Attributes:
+        magnitude, negative: of the sum; `twos`: the register, where it is one of two's complement.
+        base, offset, reach: as a Number has them.
     """
+
+    magnitude: Word
+    negative: Word
+    base: Word
+    offset: int
+    reach: tuple[int, int]
+    twos: Word | None = None
+
+
+def added(build: Builder, x: Number, y: Number, step: Additions | Fma, window: Window) -> Number:
+    """The sum of two terms as a rounding sees it, of their window."""
     words = build.words
     nan, infinity, sign = _propagated(build, (x, y))
     zero_sign = words.choose(infinity, sign, _zero_sign(build, (x, y), step.rounding))
     sticky, last = _carried(build, (x, y))
-    if x.base is y.base:
-        base, offset, reach = x.base, min(x.offset, y.offset), x.reach
-        width = max(one.width + one.offset - offset for one in (x, y)) + 2
-        total = words.add(build.signed(x, width, offset), build.signed(y, width, offset))
-    else:
-        kept = (fmt.fraction_bits if fmt.is_float else fmt.integer_bits + 2) + 4
-        size = max(one.width + max(kept, other.width + 1) for one, other in ((x, y), (y, x)))
-        lowest = build.exponent(-(1 << (build.exponent_bits - 1)))
-        tops = [build.plus(one.base, one.offset + one.width) for one in (x, y)]
-        live = [words.nonzero(one.magnitude) for one in (x, y)]
-        base = build.largest([words.choose(own, top, lowest) for own, top in zip(live, tops, strict=True)])
-        if last is not None:  # nothing but a sticky bit is left: it lies below the last place
-            base = words.choose(build.any_of(live), base, build.plus(*last))
-        offset, width = -size - 1, size + 3
-        placed = []
-        for one, top in zip((x, y), tops, strict=True):
-            moved = jammed(build, build.pad(one.magnitude, size - one.width), words.sub(base, top))
-            wide = words.extend(moved, width)
-            placed.append(words.choose(one.sign, words.neg(wide), wide))
-        total = words.add(*placed)
-        ends = [
-            (one.reach[0] + one.offset + one.width, one.reach[1] + one.offset + one.width) for one in (x, y)
-        ]
-        reach = min(low for low, _ in ends), max(high for _, high in ends)
-    negative = words.bit(total, total.width - 1)
-    magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
+    build.mark("absolute", window.magnitude)
     zero = words.both(x.zero, y.zero)
     return Number(
-        nan, infinity, zero, words.choose(infinity, sign, negative), magnitude, base, offset, base, reach,
-        zero_sign=zero_sign, twos=total, sticky=sticky, last=last,
+        nan, infinity, zero, words.choose(infinity, sign, window.negative), window.magnitude, window.base,
+        window.offset, window.base, window.reach, zero_sign=zero_sign, twos=window.twos, sticky=sticky,
+        last=last,
     )  # fmt: skip
+
+
+def met(build: Builder, x: Number, y: Number, fmt: Format) -> Window:
+    """The window of two terms: their own frame, the larger one's, or one below the higher of their highest
+    bits. That is so long that only a term far below the other one is cut, and then one bit for all of it
+    decides a rounding to `fmt`."""
+    words = build.words
+    if x.base is y.base:
+        offset = min(x.offset, y.offset)
+        width = max(one.width + one.offset - offset for one in (x, y)) + 2
+        own = build.signed(x, width, offset), build.signed(y, width, offset)
+        return _in_twos(build, own, x.base, offset, x.reach)
+    if x.code is not None and y.code is not None and x.code[0] == y.code[0] and fmt.is_float:
+        return _met_at_larger(build, x, y, fmt)
+    kept = (fmt.fraction_bits if fmt.is_float else fmt.integer_bits + 2) + 4
+    size = max(one.width + max(kept, other.width + 1) for one, other in ((x, y), (y, x)))
+    lowest = build.exponent(-(1 << (build.exponent_bits - 1)))
+    tops = [_top(build, one) for one in (x, y)]
+    live = [words.nonzero(one.magnitude) for one in (x, y)]
+    base = build.largest([words.choose(own, top, lowest) for own, top in zip(live, tops, strict=True)])
+    _, last = _carried(build, (x, y))
+    if last is not None:  # nothing but a sticky bit is left: it lies below the last place
+        base = words.choose(build.any_of(live), base, build.plus(*last))
+    moved = (
+        jammed(build, build.pad(one.magnitude, size - one.width), words.sub(base, top))
+        for one, top in zip((x, y), tops, strict=True)
+    )
+    one, other = (
+        _with_sign(build, sign.sign, word, size + 3) for sign, word in zip((x, y), moved, strict=True)
+    )
+    ends = [_top_reach(one) for one in (x, y)]
+    reach = min(low for low, _ in ends), max(high for _, high in ends)
+    return _in_twos(build, (one, other), base, -size - 1, reach)
+
+
+def _in_twos(
+    build: Builder, placed: tuple[Word, Word], base: Word, offset: int, reach: tuple[int, int]
+) -> Window:
+    """The window of two terms in two's complement, which leave its two highest bits free."""
+    words = build.words
+    total = build.mark("sum", words.add(*placed))
+    negative = words.bit(total, total.width - 1)
+    magnitude = words.extend(words.choose(negative, words.neg(total), total), total.width - 1)
+    return Window(magnitude, negative, base, offset, reach, total)
+
+
+def _met_at_larger(build: Builder, x: Number, y: Number, fmt: Format) -> Window:
+    """The window of two numbers of one format: that of the larger one, with a carry above it, and some places
+    and one bit for all that is cut below it.
+
+    The larger one has its highest bit, or the least exponent: then the other one has it, too, and does not
+    move. What moves by one place loses nothing; of what moves farther, a difference is at most one place
+    lower than the larger one.
+    """
+    words = build.words
+    turned = words.less_signed(*(words.concat(one.base, one.magnitude) for one in (x, y)))
+    pairs = [(getattr(x, of), getattr(y, of)) for of in ("magnitude", "base", "sign")]
+    larger, base, sign = (words.choose(turned, other, one) for one, other in pairs)
+    smaller, low, other = (words.choose(turned, one, other) for one, other in pairs)
+    extra = max(_seen_below_leading(fmt) - (x.width - 1), 1)
+    width = x.width + extra + 2
+    distance = build.mark("distance", words.sub(base, low))
+    moved = build.mark("addend", jammed(build, build.pad(smaller, extra), distance))
+    fixed, wide = words.extend(build.pad(larger, extra + 1), width), words.extend(moved, width)
+    magnitude = words.choose(words.differ(sign, other), words.sub(fixed, wide), words.add(fixed, wide))
+    return Window(magnitude, sign, base, x.offset - extra - 1, x.reach)
+
+
+def _seen_below_leading(fmt: Format) -> int:
+    """Places below the leading one of the larger term that a rounding to a format sees, of a difference that
+    may begin one place lower: its fraction and the round bit. One bit more stands for all below them."""
+    return fmt.fraction_bits + 2
+
+
+def met_at_product(
+    build: Builder, factors: tuple[Number, Number], product: Number, c: Number, fmt: Format
+) -> Window:
+    """The window of a product and c in which the product stays where it is, and c moves:
+
+        | c | gap | product | extra | one bit for all of c below |
+
+    A c that belongs farther to the left stays at the left edge: the product is then less than the rounding of
+    c to `fmt` sees, and decides only as not zero. c loses bits to the right only where the rounding of the
+    product does not see them. Multiply-adders are built so: one shifter, and one adder.
+    """
+    words = build.words
+    gap, extra = _margins(factors, c, fmt)
+    size = c.width + gap + product.width + extra
+    edge, own = build.plus(_top(build, product), gap + c.width), _top(build, c)
+    distance = build.mark("distance", words.sub(edge, own))
+    live = words.nonzero(c.magnitude)
+    beyond = words.both(live, words.less_signed(distance, build.exponent(0)))
+    at_edge = build.mark("at_edge", words.either(words.invert(words.nonzero(product.magnitude)), beyond))
+    amount = words.choose(at_edge, build.exponent(0), distance)
+    moved = build.mark("addend", jammed(build, build.pad(c.magnitude, size - c.width), amount))
+    fixed = build.pad(product.magnitude, extra + 1)
+    placed = (
+        _with_sign(build, product.sign, fixed, size + 3),
+        _with_sign(build, c.sign, moved, size + 3),
+    )
+    base = words.choose(at_edge, own, edge)
+    low, high = _top_reach(product)
+    ends = [_top_reach(c), (low + gap + c.width, high + gap + c.width)]
+    reach = min(low for low, _ in ends), max(high for _, high in ends)
+    return _in_twos(build, placed, base, -size - 1, reach)
+
+
+def _margins(factors: tuple[Number, Number], c: Number, fmt: Format) -> tuple[int, int]:
+    """Places between c at the left edge and the product, and below the product, of a window.
+
+    Of what is decoded the highest bit is 1, but in subnormal numbers.
+    """
+    seen, lowest = _seen_below_leading(fmt), c.reach[0] + c.offset
+    # c, where it is the larger one: if it is subnormal, a result in `fmt` has to have places as low as its
+    # lowest one, or lower bits are looked at.
+    whole = c.code is not None and fmt.min_exponent - fmt.fraction_bits >= lowest
+    gap = max(seen - (c.width - 1 if whole else 0), 1)
+    # The product, where c has bits below it: then not both factors are subnormal, unless their product has
+    # places above the lowest one of c.
+    leading = 0
+    least = sum(one.reach[0] + one.offset for one in factors)
+    if all(one.code is not None for one in factors) and least <= lowest:
+        leading = min(one.width for one in factors) - 1
+    # A c that is cut is below half of the product's leading one: what is left of it has that place or the
+    # next one.
+    return gap, max(seen - leading, c.width - leading, 0)
+
+
+def _top(build: Builder, one: Number) -> Word:
+    """The exponent of the place above the highest bit."""
+    return build.plus(one.base, one.offset + one.width)
+
+
+def _top_reach(one: Number) -> tuple[int, int]:
+    above = one.offset + one.width
+    return one.reach[0] + above, one.reach[1] + above
+
+
+def _with_sign(build: Builder, sign: Word, magnitude: Word, width: int) -> Word:
+    """(-1)**sign * magnitude in two's complement."""
+    wide = build.words.extend(magnitude, width)
+    return build.words.choose(sign, build.words.neg(wide), wide)
 
 
 def ieee(build: Builder, exact: Number, step: IeeeStep, name: str) -> Number:
@@ -314,11 +445,12 @@ def additions(build: Builder, step: Additions, terms: Sequence[tuple[str, Number
 
 def _added_and_rounded(build: Builder, step: Additions, x: Number, y: Number, name: str) -> Number:
     words = build.words
-    if not step.first_nan:
-        return _named(build, ieee(build, added(build, x, y, step, step.format), step, name), name)
-    from_nan = words.either(x.nan, y.nan)
     first = len(build.raised)
-    exact = added(build, x, y, step, step.format)
+    with build.inside(name):
+        exact = added(build, x, y, step, met(build, x, y, step.format))
+    if not step.first_nan:
+        return _named(build, ieee(build, exact, step, name), name)
+    from_nan = words.either(x.nan, y.nan)
     rounded = _of_numbers(build, exact, step, name)
     _only_without(build, from_nan, first)
     made = _made_nan(build, step, rounded)
@@ -415,7 +547,16 @@ def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | N
     product = build.product(a, b, step.zero_times_infinity)
     build.mark(name.replace("fma", "product"), product.magnitude)
     first = len(build.raised)
-    exact = product if c is None else added(build, product, c, step, step.format)
+    exact = product
+    if c is not None:
+        moves = step.format.is_float and product.base is not c.base and c.sticky is product.sticky is None
+        with build.inside(name):
+            window = (
+                met_at_product(build, (a, b), product, c, step.format)
+                if moves
+                else met(build, product, c, step.format)
+            )
+            exact = added(build, product, c, step, window)
     rounded = _of_numbers(build, exact, step, name)
     handed = [operands[one] for one in step.nan_order]
     from_nan = build.any_of(one.nan for one in handed if one is not None)

@@ -192,12 +192,15 @@ def _aligned(build: Builder, term: Term, frame: Frame) -> Number:
         zero = words.both(zero, words.invert(far))
         exponent = words.choose(zero, number.exponent, maximum)
     build.mark(f"aligned[{label}]", kept if twos is None else twos)
-    sign, zero_sign = number.sign, number.zero_sign
-    if zero_sign is not None:
-        sign, zero_sign = build.sign_of(number), None
+    # What loses its bits here keeps its sign; what had none before has the sign of a zero, also if a sticky
+    # bit makes some of it.
+    sign, zero_sign = number.sign, None
+    if number.zero_sign is not None:
+        zero_sign = build.sign_of(number)
+        sign = zero_sign if step.zeros == "sticky" or number.sticky is not None else sign
     return Number(
         number.nan, number.infinity, zero, sign, kept, maximum, offset, exponent, frame.reach,
-        twos=twos, sticky=sticky, payload=number.payload,
+        zero_sign=zero_sign, twos=twos, sticky=sticky, payload=number.payload,
     )  # fmt: skip
 
 

@@ -398,7 +398,11 @@ class Builder:
     def product(self, x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
         """The exact product, not normalised."""
         words = self.words
-        sign = words.differ(self.sign_of(x), self.sign_of(y))
+        # A product without bits has the signs that its factors have without bits; one with bits has factors
+        # that have some.
+        sign, zero_sign = words.differ(x.sign, y.sign), None
+        if x.zero_sign is not None or y.zero_sign is not None:
+            zero_sign = words.differ(self.sign_of(x), self.sign_of(y))
         invalid = words.either(words.both(x.infinity, y.zero), words.both(y.infinity, x.zero))
         self.raise_flag("invalid", invalid)
         nan = words.either(x.nan, y.nan)
@@ -427,6 +431,8 @@ class Builder:
         zero = words.either(x.zero, y.zero)
         if zero_times_infinity == "infinity":
             zero = words.both(zero, words.invert(invalid))
+        if zero_sign is not None:  # of an infinite product, a factor may have no bits
+            sign = words.choose(infinity, zero_sign, sign)
         if zero_times_infinity == "zero":
             # Zero times infinity is the zero that it was, with its exponent.
             exponent = words.choose(
@@ -439,7 +445,7 @@ class Builder:
         reach = x.reach[0] + y.reach[0], x.reach[1] + y.reach[1]
         return Number(
             nan, infinity, zero, sign, magnitude, base, x.offset + y.offset, exponent, reach,
-            twos=twos, sticky=sticky, last=last,
+            zero_sign=zero_sign, twos=twos, sticky=sticky, last=last,
         )  # fmt: skip
 
     def negated(self, number: Number) -> Number:

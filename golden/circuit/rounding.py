@@ -129,6 +129,7 @@ def to_float(build: Builder, number: Number, rule: Rule) -> Word:
 
     magnitude, top, least_top = _raised(build, number, rule)
     build.mark("magnitude", magnitude)
+    build.mark("top", top)
     # Left-justified, but for numbers below the least normal one: the highest bit weighs 2**exponent.
     leading = words.sub(top, build.leading_zeros(magnitude))
     exponent = leading

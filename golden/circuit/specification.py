@@ -490,6 +490,10 @@ class _Operation:
         if step.sign == "positive":
             sign = words.both(sign, words.invert(zero))
         keep = words.invert(zero)
+        code = None
+        if number.code is not None:  # the code of a zero is 0 but for its sign
+            fmt, read = number.code
+            code = fmt, words.choose(zero, build.with_sign(fmt, sign, words.constant(0, fmt.bits)), read)
         return replace(
             number,
             zero=zero,
@@ -500,7 +504,7 @@ class _Operation:
             if number.twos is None
             else words.choose(keep, number.twos, words.constant(0, number.twos.width)),
             sticky=None if number.sticky is None else words.both(number.sticky, keep),
-            code=None,
+            code=code,
         )
 
     def _with_hidden_bit(self, step: HiddenBit, number: Number) -> Number:

@@ -32,6 +32,7 @@ from golden.cli.progress import Bar, Timings, progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
 from golden.errors import OldWordWarning, OperandError
+from golden.workers import MOST_WORKERS
 
 if TYPE_CHECKING:
     from golden.identify.comparing import Comparison
@@ -463,17 +464,24 @@ def compare(
         ),
     ] = None,
     timings: Timings = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", min=1, max=MOST_WORKERS, help="With --prove: cases and lemmas at a time.  [1]"
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Searches for operands on which two instructions or units differ, and shows the shortest found."""
     from golden.catalog.lookup import resolve
     from golden.cli import differences
 
-    if seconds is not None and not prove:
-        raise typer.BadParameter("only --prove has seconds", param_hint="--seconds")
+    for name, given in (("seconds", seconds), ("jobs", jobs)):
+        if given is not None and not prove:
+            raise typer.BadParameter(f"only --prove has {name}", param_hint=f"--{name}")
+    proof = (seconds or 120.0, jobs or 1) if prove else None
     with progress_bar() as progress:
-        units = resolve(first), resolve(second)
-        result = _search(*units, seed, budget, (seconds or 120.0) if prove else None, progress)
+        result = _search(resolve(first), resolve(second), seed, budget, proof, progress)
     if as_json:
         _print_json(progress.with_timings(result.as_dict(), timings))
     else:
@@ -484,18 +492,19 @@ def compare(
 
 
 def _search(
-    x: Instruction, y: Instruction, seed: int, budget: int, seconds: float | None, progress: Bar
+    x: Instruction, y: Instruction, seed: int, budget: int, proof: tuple[float, int] | None, progress: Bar
 ) -> Comparison[Instruction]:
-    """The search, and a proof if there are seconds for one."""
+    """The search, and a proof if there are seconds and processes for one."""
     from golden.identify import comparing
 
     def tell(text: str) -> None:
         progress(text, 0, 0)
 
     bar = partial(progress, "searching")
-    if seconds is None:
+    if proof is None:
         return comparing.compare(x, y, seed, budget, bar, tell)
-    return comparing.compare_and_prove(x, y, seconds, seed, budget, bar, tell)
+    seconds, jobs = proof
+    return comparing.compare_and_prove(x, y, seconds, seed, budget, bar, tell, jobs)
 
 
 @app.command()

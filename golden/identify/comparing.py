@@ -240,11 +240,13 @@ def compare_and_prove(
     budget: int = 100_000,
     progress: Callable[[int, int], None] | None = None,
     tell: Tell = lambda _text: None,
+    jobs: int = 1,
 ) -> Comparison[Instruction]:
     """As `compare`; where no difference was found, a proof that there is none, or the operands that it finds.
 
     Args:
         seconds: for the search of the proof, which has as long again to be checked.
+        jobs: of the proof: processes that ask of cases, and check lemmas, at a time.
 
     Raises:
         OperandError: as compare does; results of two formats. CircuitError: no difference was found, and one
@@ -258,7 +260,7 @@ def compare_and_prove(
     found = compare(x, y, seed, budget, progress, tell)
     # Operands come first: they refute in a second what a proof refutes in minutes.
     if found.example is None:
-        proof = prove(*whole, seconds, tell)
+        proof = prove(*whole, seconds, tell, jobs)
         if proof.operands is None:
             return replace(found, proof=proof)
         # The solver's operands are shrunk and shown like any others.

@@ -25,7 +25,7 @@ _ONE = 8.0
 """For a case of one amount: it can be split by the next shifter."""
 _LAST = 40.0
 """For a case that cannot be split."""
-_SHIFTS = frozenset({"shl", "lshr", "ashr"})
+SHIFTS = frozenset({"shl", "lshr", "ashr"})
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,17 @@ class Interval:
         return [Interval(self.low - 1, 2 * self.prefix + bit) for bit in (0, 1)]
 
 
-def by_cases(prover: Prover, left: Word, right: Word, seconds: float) -> tuple[int | None, Answer]:
+def by_cases(
+    prover: Prover, left: Word, right: Word, seconds: float, way: str = CODES
+) -> tuple[int | None, Answer]:
     """The place of the lemma that two words are equal; or None, and the answer of a case that is not settled.
 
     Args:
         right: made of the specification's words, of which the shifters are taken.
         seconds: at most, of all cases.
+        way: what is free, see Prover.
     """
-    return _Cases(prover, left, right, time.process_time() + seconds).settled()
+    return _Cases(prover, left, right, time.process_time() + seconds, way).settled()
 
 
 class _Cases:
@@ -61,11 +64,11 @@ class _Cases:
     and together they are every case.
     """
 
-    def __init__(self, prover: Prover, left: Word, right: Word, end: float) -> None:
+    def __init__(self, prover: Prover, left: Word, right: Word, end: float, way: str) -> None:
         self.prover, self.left, self.right, self.end = prover, left, right, end
-        free = prover.freed(CODES, left, right, [])
-        assert free is not None, "freed gives a set for CODES"
-        self.free, self.facts = free, prover.facts_of(CODES, free)
+        free = prover.freed(way, left, right, [])
+        assert free is not None, "freed gives a set for CODES and DEEPER"
+        self.free, self.facts = free, prover.facts_of(way, free)
         self.same = prover.words.equal(left, right)
         self.shifters = list(_shifters(right, free))
         self.found: list[Fact] = []
@@ -141,7 +144,7 @@ def _shifters(word: Word, free: frozenset[Word]) -> Iterator[tuple[Word, int]]:
     bits of the widest word that it shifts."""
     found: dict[Word, int] = {}
     for each in order([word], free):
-        if each.op in _SHIFTS and each not in free:
+        if each.op in SHIFTS and each not in free:
             amount = _bare(each.args[1])
             if amount.constant is None and amount not in free:
                 found[amount] = max(found.get(amount, 0), each.args[0].width)

@@ -81,7 +81,7 @@ def check_provable(x: Instruction, y: Instruction) -> None:
 
 
 def prove(
-    x: Instruction, y: Instruction, seconds: float = 120.0, tell: Tell = lambda _text: None
+    x: Instruction, y: Instruction, seconds: float = 120.0, tell: Tell = lambda _text: None, jobs: int = 1
 ) -> Equality:
     """Proves that two units are equal, bit for bit, or finds operands on which they are not.
 
@@ -90,6 +90,7 @@ def prove(
 
     Args:
         seconds: for the search; a proof has as long again to be checked.
+        jobs: processes that ask of cases, and check lemmas, at a time.
 
     Raises:
         OperandError: as check_provable does. CircuitError: one has no circuit; names the step and the key.
@@ -99,7 +100,7 @@ def prove(
     kept = bool(x.state)
     x, y = x.stateless, y.stateless
     problem = problem_of(x, y)
-    outcome = settled(problem, seconds, tell)
+    outcome = settled(problem, seconds, tell, jobs)
     claim = claim_of(x, y, [name for name, _ in problem.assumed])
     if kept:
         claim = (*claim, "of the arithmetic: c stands for the accumulator, which both keep by the same rules")

@@ -21,11 +21,15 @@ from golden.proof.ranges import Ranges
 from golden.proof.solver import HOLD, NEVER, UNKNOWN, Answer, Solver, again, ask_text, smtlib
 
 COMMON, POINTS, DEEPER, PRODUCTS, FEW, NOTHING = "common", "points", "deeper", "products", "few", "nothing"
-"""What is free in a question. DEEPER: the points but for the last of them. FEW: nothing, where there are few
-products."""
+"""What is free in a question. DEEPER: the points but for those that are made of others of them, which would
+not follow these, or but for the last one. FEW: nothing, where there are few products."""
 CODES = "codes"
 """Products are free, and the codes that one step of the specification hands to the next."""
 _FEW = 2
+_LONG = frozenset({"mul", "shl", "lshr", "ashr"})
+_SHORT = 4.0
+"""How much longer a question is asked that has none of these operations: of adders and choices alone a solver
+does find the answer."""
 
 
 @dataclass(frozen=True)
@@ -131,12 +135,16 @@ class Prover:
             bound: points that are not freed.
         """
         answer = Answer(UNKNOWN)
-        last: frozenset[Word] | None = None
+        last: tuple[frozenset[Word] | None, float] = (None, 0.0)
         for way, seconds in ways:
             free = self.freed(way, left, right, bound)
-            if free == last or (free is None):
+            if free is None:
                 continue
-            last = free
+            if not any(each.op in _LONG and each not in free for each in order([left, right], free)):
+                seconds *= _SHORT
+            if free == last[0] and seconds <= last[1]:
+                continue
+            last = (free, seconds)
             facts = self.facts_of(way, free)
             place, answer = self.question(left, right, free, facts, seconds, name)
             if place is not None:
@@ -187,10 +195,12 @@ class Prover:
             ones = set(order([left]))
             stop = {each for each in order([right]) if each in ones and each.op != "const"}
         elif way in (POINTS, DEEPER):
-            stop = set(self._named.difference(bound, (left, right)))
+            # A point of one side alone is no cut: the other side is not made of it.
+            own, other = (set(order([side])) for side in (left, right))
+            stop = (own & other & self._named).difference(bound, (left, right))
             if way == DEEPER:
                 ends = [each for each in order([left, right], stop) if each in stop]
-                stop.discard(ends[-1] if ends else left)
+                stop = stop.difference(_made_of_others(ends) or ends[-1:])
         else:
             stop = {each for each in order([left, right]) if each.op == "mul"} - {left, right}
         free = frozenset(each for each in order([left, right], stop) if each in stop)
@@ -329,6 +339,16 @@ class Prover:
         # 4. Neither side is above the other.
         known = [each for each in last if each is not None]
         return self.question(left, right, frozenset((left, point)), known, seconds, "maximum")[0]
+
+
+def _made_of_others(free: Sequence[Word]) -> list[Word]:
+    """Those of some words that are made of others of them alone."""
+    found: list[Word] = []
+    for word in sorted(free, key=lambda each: each.number, reverse=True):
+        rest = {each for each in free if each is not word and each not in found}
+        if all(each.op != "var" or each in rest for each in order(word.args, rest)):
+            found.append(word)
+    return found
 
 
 class _NotShown(Exception):

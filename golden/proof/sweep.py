@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from golden.circuit.words import Values, Word, evaluate, order
-from golden.proof.cases import by_cases
+from golden.proof.cases import SHIFTS, by_cases
 from golden.proof.lemmas import Certificate, OutOfTime
 from golden.proof.problem import Problem
 from golden.proof.prover import COMMON, DEEPER, FEW, NOTHING, POINTS, PRODUCTS, Prover, core
@@ -43,6 +43,8 @@ _FACT = ((POINTS, 2.0), (DEEPER, 5.0), (PRODUCTS, 10.0), (NOTHING, 10.0))
 _RANGE = ((POINTS, 1.0), (DEEPER, 1.0), (FEW, 1.0))
 _CASES = 600.0
 """Seconds for all cases of one equality; the first one that has no answer ends them."""
+_SHIFT_CASES = 60.0
+"""The same, of a shifter."""
 _COPIES = 24
 """Operands that are made of one difference within, with other bits where it has none."""
 _COMPLETIONS = 3
@@ -268,8 +270,11 @@ class Sweep:
             place, answer = self.prover.settled(
                 new, each.word, [(way, share * most) for way, most in ways], [each.base]
             )
-            if answer.result == UNKNOWN and (each.base in self.codes or word in self.problem.hints):
-                place, answer = by_cases(self.prover, new, each.word, _CASES)
+            if answer.result == UNKNOWN:
+                if each.base in self.codes or word in self.problem.hints:
+                    place, answer = by_cases(self.prover, new, each.word, _CASES)
+                elif each.base in self.names and each.base.op in SHIFTS:  # by its own amount
+                    place, answer = by_cases(self.prover, new, each.word, _SHIFT_CASES, DEEPER)
             if place is not None:
                 return self._settle(new, each, place)
             if answer.result == HOLD and self._tried(new, each.word, answer.variables):

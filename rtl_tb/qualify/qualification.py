@@ -26,6 +26,7 @@ import numpy as np
 from golden.errors import MmagoldError
 from golden.proof.sweep import OPEN, PROVED, REFUTED
 from golden.vectors.vectorset import VectorSet, default_set
+from golden.workers.pool import workers
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome
@@ -183,7 +184,7 @@ def qualify(
     Args:
         names: mutants to run; None: all of rtl_tb/mutants/.
         count: vectors of the default set, and of the random one.
-        jobs: mutants that are built and run at the same time.
+        jobs: mutants that are built and run at the same time, and processes that prove survivors.
         build: folder for the mutants and what is built of them, used again by the next run; None: a temporary
             one.
         diagnosis: whether the planted faults are diagnosed.
@@ -200,7 +201,7 @@ def qualify(
         folder = build or Path(temporary)
         with ThreadPoolExecutor(max(jobs, 1)) as pool:
             futures = {
-                pool.submit(_one, mutant, folder / mutant.name, count, seed, diagnosis, prove): mutant
+                pool.submit(_one, mutant, folder / mutant.name, count, seed, diagnosis): mutant
                 for mutant in mutants
             }
             rows = {}
@@ -213,36 +214,55 @@ def qualify(
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+        if prove:
+            _prove_survivors(rows, folder, prove, jobs)
     result.rows = [rows[mutant.name] for mutant in mutants]
     return result
 
 
-def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool, prove: float) -> Row:
+def _prove_survivors(rows: dict[str, Row], folder: Path, seconds: float, jobs: int) -> None:
+    """Adds to survivors whether they answer as their units do. Each has a process: a solver's seconds are
+    those of its process, and threads would share them."""
+    left = [row for row in rows.values() if not row.default.killed]
+    with workers(max(jobs, 1)) as executor:
+        found = [executor.submit(_proof, row.mutant, folder / row.mutant.name, seconds) for row in left]
+        for row, proof in zip(left, found, strict=True):
+            try:
+                row.proof = proof.result()
+            except MmagoldError as error:
+                raise RtlError(f"mutant '{row.mutant.name}': {error}") from error
+
+
+def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -> Row:
     """Builds one mutant and runs both sets through it."""
     try:
-        dut = mutant.plant(folder / "rtl")
-        if dut.handshake.measured:
-            dut = measure(dut, "fast", "verilator", folder / "build")
+        dut = _planted(mutant, folder)
         default = default_set(dut.instruction, count, seed, dut.level)
         random = default_set(dut.instruction, count, seed, dut.level, {"random_bits": 1.0})
         verdict, score = _run(dut, mutant, folder / "build", default)
         _, random_score = _run(dut, mutant, folder / "build", random)
-        proof = _proof(mutant, dut, folder / "build", prove) if prove and not score.killed else None
     except MmagoldError as error:
         raise RtlError(f"mutant '{mutant.name}': {error}") from error
     kinds = {row.kind: row.failed / row.tried for row in verdict.by_named_kind()}
-    fate = Row(mutant, score, random_score, kinds, proof=proof)
+    fate = Row(mutant, score, random_score, kinds)
     if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():
         named = explanations(verdict, dut)
         fate.diagnosed, fate.sentence = named.slugs, named.sentence
     return fate
 
 
-def _proof(mutant: Mutant, dut: Dut, build: Path, seconds: float) -> Equivalence:
+def _planted(mutant: Mutant, folder: Path) -> Dut:
+    """The unit with its fault, and its latency."""
+    dut = mutant.plant(folder / "rtl")
+    return measure(dut, "fast", "verilator", folder / "build") if dut.handshake.measured else dut
+
+
+def _proof(mutant: Mutant, folder: Path, seconds: float) -> Equivalence:
     """Whether a survivor answers as its unit does; nothing of one whose fault is in the protocol."""
     if mutant.group != "arithmetic":
         return Equivalence(OPEN, "its fault shows in traffic; a proof is of one transaction after a reset")
-    return replayed(compare(load_dut(mutant.unit), dut, seconds), dut, build)
+    dut = _planted(mutant, folder)
+    return replayed(compare(load_dut(mutant.unit), dut, seconds), dut, folder / "build")
 
 
 def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Verdict, Score]:
