@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
@@ -11,8 +10,6 @@ from golden.kernels.plan import Plan, build
 from golden.model.instruction import Evidence, Instruction
 
 _H200 = "PyTorch 2.11, CUDA 13.0, an NVIDIA H200: docs/reports/batch-sizes.md"
-_THREADS, _NEIGHBOURS, _WARPS, _LONG = 32, 4, 16, 8192
-"""Of PyTorch's sum: threads of a warp, neighbours that each takes at once; warps for a row of this length."""
 _CHAINS = 16
 """Of the matrix-vector kernel: threads that share each stretch of K, and products in each of their chains."""
 
@@ -31,28 +28,3 @@ def gemv(operands: str, out: str) -> Plan:
     in a chain from zero, which is added to the thread's sum; the 16 sums are added in turn."""
     options = {"tile_k": _CHAINS, "slices": _CHAINS, "promote": _CHAINS, "out": out}
     return build(fma(operands, "f32"), options, evidence=Evidence("captured", _H200))
-
-
-def row_sum(k: int, mean: bool = False) -> Plan:
-    """torch.sum (or mean) of f32 along the last dimension, K = 128 to 8192: a warp of 32 threads, each with
-    four chains over neighbours; the four are added in turn, the threads' sums in halves. From K = 8192 on 16
-    warps share a row, and their sums are added in halves, too. As a product, B is ones."""
-    threads = _THREADS * (_WARPS if k >= _LONG else 1)
-    sums: list[Any] = [tuple(range(t * _NEIGHBOURS, (t + 1) * _NEIGHBOURS)) for t in range(threads)]
-    warps = [_halves(sums[t : t + _THREADS]) for t in range(0, threads, _THREADS)]
-    chains = threads * _NEIGHBOURS
-    options = {
-        "tile_k": chains,
-        "slices": chains,
-        "reduce": _halves(warps),
-        "alpha": 1 / k if mean else 1.0,
-    }
-    return build(fma("f32", "f32"), options, evidence=Evidence("captured", _H200))
-
-
-def _halves(sums: list[Any]) -> Any:
-    """Each of the first half and its like of the second, then these."""
-    while len(sums) > 1:
-        half = len(sums) // 2
-        sums = [(sums[i], sums[i + half]) for i in range(half)]
-    return sums[0]

@@ -22,9 +22,10 @@ from triton.runtime.interpreter import TensorHandle as Handle
 
 from golden.errors import OperandError
 from golden.functions.functions import mufu
-from golden.kernels import sums, triton_dot
+from golden.kernels import libdevice, triton_dot
 from golden.kernels.conversion import can_convert, convert_codes
 from golden.kernels.fma_plans import fma
+from golden.kernels.reductions import in_halves, in_turn
 from golden.kernels.triton_dot import Dot
 from golden.number.formats import Format, get_format, to_float
 
@@ -40,25 +41,7 @@ _NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "e4m3": 0x7F, "e5m2": 
 """The word of every NaN that arithmetic gives on an NVIDIA GPU."""
 
 
-def _words(*codes: int) -> Bits:
-    return np.array(codes, np.uint32).view(np.float32)
-
-
-_LOG2_E = np.float32(1.4426950408889634)
-_LN_2 = np.float32(0.6931471805599453)
-_LOGARITHMS = {
-    "tl.log2": (0x3F3504F3, _words(
-        0x3DC6B27F, 0xBE2C7F30, 0x3E2FCF2A, 0xBE374E43, 0x3E520BF4, 0xBE763C8B, 0x3E93BF99, 0xBEB8AA49,
-        0x3EF6384A, 0xBF38AA3B,
-    )),
-    "tl.log": (0x3F2AAAAB, _words(
-        0xBE055027, 0x3E1039F6, 0xBDF8CDCC, 0x3E0F2955, 0xBE2AD8B9, 0x3E4CED0B, 0xBE7FFF22, 0x3EAAAA78,
-        0xBF000000,
-    )),
-}  # fmt: skip
-"""The code of the least number that the polynomial takes, and its coefficients, the highest power's
-first: from the PTX that Triton 3.6 writes."""
-_DIVISORS = (np.float32(2.0**-126), np.float32(2.0**126))
+_DIVISORS = (libdevice.LEAST_NORMAL, np.float32(2.0**126))
 """Divisors below and above which div.full scales."""
 _QUAD, _PAIR = 4, 2
 """Threads that share a row of an accumulator, and neighbours of a row that each of them holds."""
@@ -422,7 +405,7 @@ def _exponential(run: Any, own: Any, x: Any) -> Any:
         run.cpu["tl.exp"] += 1
         return own(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _handle(unit(_canonical(x.data * _LOG2_E).view(np.uint32)), x)
+        return _handle(unit(_canonical(x.data * libdevice.LOG2_E).view(np.uint32)), x)
 
 
 def _divided(run: Any, own: Any, x: Any, y: Any) -> Any:
@@ -443,31 +426,14 @@ def _divided(run: Any, own: Any, x: Any, y: Any) -> Any:
     return found
 
 
-def _logarithm(name: str) -> Callable[..., Any]:
-    """`tl.log` or `tl.log2` of f32: libdevice's polynomial in fused multiply-adds, as compiled for sm_90."""
-    least, coefficients = _LOGARITHMS[name]
+def _logarithm(name: str, base: float) -> Callable[..., Any]:
+    """`tl.log` or `tl.log2` of f32: libdevice's polynomial."""
 
     def call(run: Any, own: Any, x: Any) -> Any:
         if x.data.dtype != np.float32:
             run.cpu[name] += 1
             return own(x)
-        number = np.where(x.data < _DIVISORS[0], x.data * np.float32(1 << 23), x.data)
-        bits = number.view(np.int32)
-        # number = 2^power times a number of at least `least`, which lies between 2/3 and 3/2.
-        exponent = ((bits.astype(np.int64) - least) & ~0x7FFFFF).astype(np.int32)
-        offset = np.where(x.data < _DIVISORS[0], np.float32(-23), np.float32(0))
-        power = sums.fused(exponent.astype(np.float32), np.full_like(offset, 2.0**-23), offset)
-        rest = (bits - exponent).view(np.float32) - np.float32(1)
-        total = np.full_like(rest, coefficients[0])
-        for coefficient in coefficients[1:]:
-            total = sums.fused(total, rest, np.full_like(rest, coefficient))
-        if name == "tl.log2":
-            found = power + sums.fused(rest, np.full_like(rest, _LOG2_E), rest * (rest * total))
-        else:
-            found = sums.fused(power, np.full_like(rest, _LN_2), sums.fused(rest * total, rest, rest))
-        infinity = np.float32(np.inf)
-        found = np.where(bits.view(np.uint32) >= 0x7F800000, number * infinity + infinity, found)
-        return _handle(_canonical(np.where(number == 0, -infinity, found)), x)
+        return _handle(_canonical(libdevice.log(x.data, base)), x)
 
     return call
 
@@ -483,11 +449,7 @@ def sum_of_quads(values: Bits) -> Bits:
     """
     m, n = values.shape
     own = values.reshape(m, n // (_QUAD * _PAIR), _QUAD, _PAIR).swapaxes(1, 2).reshape(m, _QUAD, -1)
-    total = own[..., 0]
-    for place in range(1, own.shape[-1]):
-        total = total + own[..., place]
-    halves = total[:, :2] + total[:, 2:]
-    return _canonical(halves[:, 0] + halves[:, 1])
+    return _canonical(in_halves(in_turn(own, 2), 1))
 
 
 # Handles ----------------------------------------------------------------------------------------------------
@@ -554,8 +516,8 @@ OF_THE_CHIP: dict[str, Callable[..., Any]] = {
     "create_maxnumf": _greater,
     "create_minnumf": _smaller,
     "create_exp": _exponential,
-    "create_log": _logarithm("tl.log"),
-    "create_log2": _logarithm("tl.log2"),
+    "create_log": _logarithm("tl.log", np.e),
+    "create_log2": _logarithm("tl.log2", 2),
     "create_exp2": _special("ex2.approx.ftz.f32", "tl.exp2"),
     "create_sqrt": _special("sqrt.approx.ftz.f32", "tl.sqrt"),
     "create_rsqrt": _special("rsqrt.approx.ftz.f32", "tl.rsqrt"),

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.kernels.reductions import in_halves, in_turn, padded
+
 Numbers = npt.NDArray[Any]
 THREADS = 128
 """Of a block of either kernel."""
@@ -33,34 +35,17 @@ def dot(a: Numbers, b: Numbers, blocks: int, neighbours: int) -> Numbers:
         neighbours: 1 or 2.
     """
     taken = THREADS * neighbours * blocks
-    a, b = (_padded(x, -(-x.shape[-1] // taken) * taken) for x in (a, b))
+    a, b = (padded(x, -(-x.shape[-1] // taken) * taken) for x in (a, b))
     a, b = (x.reshape(*x.shape[:-1], -1, blocks, THREADS, neighbours) for x in (a, b))
     sums: Numbers = np.zeros(np.broadcast_shapes(a.shape[:-4], b.shape[:-4]) + a.shape[-3:], np.float32)
     for turn in range(a.shape[-4]):  # 64 bits of a significand hold a product of two f32
         one, other = (x[..., turn, :, :, :] for x in (a, b))
         sums[...] = one.astype(np.longdouble) * other + sums
-    sums = in_halves(_in_turn(sums, -1))[..., 0]
-    sums = _padded(sums, -(-blocks // THREADS) * THREADS).reshape(*sums.shape[:-1], -1, THREADS)
+    sums = in_halves(in_turn(sums, -1), -1)
+    sums = padded(sums, -(-blocks // THREADS) * THREADS).reshape(*sums.shape[:-1], -1, THREADS)
     # Halving ends at the sums of one warp.
     warp = 32
-    sums = in_halves(_in_turn(sums, -2), warp)
+    sums = in_halves(in_turn(sums, -2), -1, left=warp)
     # Four threads add what is left.
     adding = 4
-    sums = _in_turn(sums.reshape(*sums.shape[:-1], -1, adding), -2)
-    return _in_turn(sums, -1)
-
-
-def in_halves(sums: Numbers, left: int = 1) -> Numbers:
-    """Along the last axis: each of the first half and its like of the second, then these, down to `left`."""
-    while (half := sums.shape[-1] // 2) >= left:
-        sums = sums[..., :half] + sums[..., half:]
-    return sums
-
-
-def _in_turn(sums: Numbers, axis: int) -> Numbers:
-    found: Numbers = np.add.accumulate(sums, axis=axis).take(-1, axis=axis)
-    return found
-
-
-def _padded(x: Numbers, size: int) -> Numbers:
-    return np.pad(x, [*[(0, 0)] * (x.ndim - 1), (0, size - x.shape[-1])])
+    return in_turn(in_turn(sums.reshape(*sums.shape[:-1], -1, adding), -2), -1)

@@ -16,6 +16,7 @@ import golden
 from golden.cli.app import app
 from golden.errors import FileFormatError
 from golden.kernels.candidates import DEALT_SUMS
+from golden.kernels.reductions import in_halves
 from hw_capture.products import dot_kernel, explain, record
 from hw_capture.products.cases import Case, cases, held_out, triton_types
 
@@ -140,7 +141,7 @@ def test_what_no_plan_gives_an_h100_made_of_fused_multiply_adds(name: str, tmp_p
         each = [slice(first, None, GEMVX[fmt]) for first in range(GEMVX[fmt])]
         sums = [golden.gemm(operands["a"][:, few], operands["b"][few], chain) for few in each]
         numbers = np.stack(sums, axis=-1).view(np.float64 if fmt == "f64" else np.float32)
-        found = dot_kernel.in_halves(numbers)[..., 0].view(sums[0].dtype)
+        found = in_halves(numbers, -1).view(sums[0].dtype)
     assert record.digest({"d": found}) == one.answer
 
 
@@ -202,7 +203,7 @@ def test_f64_with_one_row_or_column(k: int, chains: list[slice]) -> None:
     sums = [
         golden.gemm(operands["a"][:, which], operands["b"][which], fma).view(np.float64) for which in chains
     ]
-    assert np.array_equal(dot_kernel.in_halves(np.stack(sums, axis=-1))[..., 0].view(np.uint64), one.d)
+    assert np.array_equal(in_halves(np.stack(sums, axis=-1), -1).view(np.uint64), one.d)
 
 
 def test_f32_with_one_row_times_b_row_by_row() -> None:
@@ -218,7 +219,7 @@ def test_f32_with_one_row_times_b_row_by_row() -> None:
         into = sums[: taken.stop - first]
         # 64 bits of a significand hold a product of two f32.
         into[...] = a[taken].astype(np.longdouble) * b[taken] + into
-    assert np.array_equal(dot_kernel.in_halves(sums.T).T.view(np.uint32), one.d)
+    assert np.array_equal(in_halves(sums, 0)[None].view(np.uint32), one.d)
 
 
 @pytest.mark.parametrize("tf32", [False, True])
