@@ -32,8 +32,6 @@ from rtl_tb.prove.problem import problem_of
 
 UNITS = Path(rtl_tb.__file__).parent / "rtl" / "duts"
 REFUSED = "refused"
-FIRST_SEED = 100
-"""Of the faults of --triggers: a proof plants those of 1 and 2 by itself."""
 
 
 def proof(file: Path, seconds: float, jobs: int = 1) -> dict[str, Any]:
@@ -66,10 +64,12 @@ def tasks(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
     """What is run, one after the other."""
     names = arguments.units or sorted(path.stem for path in UNITS.glob("*.yaml"))
     files = arguments.duts or [UNITS / f"{name}.yaml" for name in names]
+    # Of the faults of --triggers: a proof plants those of 1 and 2 by itself.
+    first_seed = 100
     for file in files:
         if not arguments.triggers:
             yield file, arguments.seconds
-        for seed in range(FIRST_SEED, FIRST_SEED + arguments.triggers):
+        for seed in range(first_seed, first_seed + arguments.triggers):
             yield file, arguments.seconds, seed
 
 

@@ -22,7 +22,6 @@ from golden.files.output import write_whole
 Bits = npt.NDArray[Any]
 ROWS = 32
 """Rows and columns of the products that are asked; each element is one sum."""
-LENGTHS = (128, 1000, 1024, 4096, 5120, 8192)
 FORMATS = {"a": "f32", "b": "f32", "d": "f32"}
 
 
@@ -52,14 +51,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     kept = {}
-    for length in LENGTHS:
+    lengths = (128, 1000, 1024, 4096, 5120, 8192)
+    for length in lengths:
         for reduce in ("sum", "mean"):
             asked = kernel(torch, reduce)
             kept[f"{reduce} {length}"] = asked(*operands(length))
     packed = io.BytesIO()
     np.savez_compressed(packed, **kept)  # type: ignore[arg-type]
     write_whole(given.out, lambda stream: stream.write(packed.getvalue()))
-    for length in LENGTHS:
+    for length in lengths:
         tree = golden.sum_tree(kernel(torch, "sum"), (ROWS, ROWS, length), FORMATS)
         print(f"sum of {length}: {tree}", flush=True)
 

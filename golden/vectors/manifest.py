@@ -28,8 +28,6 @@ from golden.vectors.word import RESULTS, WordLayout
 
 SCHEMA = 2
 """The schema that is written."""
-_READABLE = (1, 2)
-"""The schemas that are read."""
 _SHOWN = 5
 """Files of a folder that a message names."""
 BIT_ORDER = (
@@ -196,8 +194,10 @@ def load(path: str | Path) -> Manifest:
         raise FileFormatError(_why_none(Path(path)))
     values = read_json(file)
     schema = values.get("schema") if isinstance(values, dict) else None
-    if isinstance(schema, bool) or schema not in _READABLE:
-        raise FileFormatError(f"{file}: no manifest of schema {' or '.join(map(str, _READABLE))}")
+    # The schemas that are read.
+    readable = (1, 2)
+    if isinstance(schema, bool) or schema not in readable:
+        raise FileFormatError(f"{file}: no manifest of schema {' or '.join(map(str, readable))}")
     keys = {key: kind for key, kind in _KEYS.items() if schema > 1 or key != "digest"}
     check_keys(values, keys, str(file))
     _check_values(values, file)
