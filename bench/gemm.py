@@ -20,9 +20,6 @@ from golden.cli.progress import progress_bar
 from golden.kernels.order import steps_of
 from golden.kernels.plan import Plan
 
-CHECKED = 16
-"""Elements that are computed again, one step of the instruction after the other."""
-
 
 def processor_seconds() -> float:
     """Of all threads of this process."""
@@ -77,7 +74,9 @@ def main() -> None:
         d = golden.gemm(a, b, plan, progress=partial(progress, "computing"))
     wall, used = time.perf_counter() - wall, processor_seconds() - used
     beside = memory("VmHWM") - before - d.nbytes
-    for i, j in rng.integers(size, size=(CHECKED, 2)):
+    # Elements that are computed again, one step of the instruction after the other.
+    checked = 16
+    for i, j in rng.integers(size, size=(checked, 2)):
         assert element(plan, a[i].view(np.uint16), b[:, j].copy().view(np.uint16)) == d[i, j]
     dots = size * size * steps_of(plan, size)
     print(f"{size} x {size} x {size}, {plan.name}: {dots:.3e} dot products of {plan.instruction.k}")
@@ -85,7 +84,7 @@ def main() -> None:
     print(f"{dots / used / call:.2f} times as many as calls of m16n8k16, {call:.2e}")
     print(f"{wall:.1f} s with {arguments.threads} threads on {os.cpu_count()} processors")
     print(f"{beside / 2**20:.0f} MiB beside A, B ({(a.nbytes + b.nbytes) / 2**20:.0f} MiB) and D")
-    print(f"{CHECKED} elements are those of the instruction, step by step")
+    print(f"{checked} elements are those of the instruction, step by step")
 
 
 if __name__ == "__main__":

@@ -33,16 +33,10 @@ from tiles import CLASSES, Tiles
 from golden.model import engine
 from golden.model.instruction import Instruction
 
-MOST_DOTS = 6000
-"""Of a case, so that every case is short."""
-MANY_DOTS = 80_000
-"""Of one that threads share, and of which each of them takes several parts."""
-BATCHES = (1, 2, 3, 5, 7, 8, 16, 17, 33, 64, 65, 131)
 ROWS = (1, 3, 4, 5, 8, 12, 16, 20, 24, 32, 64)
 COLUMNS = (1, 2, 5, 8, 9, 16, 24, 32, 40, 48, 64, 72, 128)
 UNITS = 1 << 24
 """Seeds of random units."""
-PROT_NONE = 0
 
 
 class Fence:
@@ -55,7 +49,8 @@ class Fence:
         base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         libc = ctypes.CDLL(None, use_errno=True)
         for at in (base, base + page + self.size):
-            if libc.mprotect(ctypes.c_void_p(at), ctypes.c_size_t(page), PROT_NONE):
+            prot_none = 0
+            if libc.mprotect(ctypes.c_void_p(at), ctypes.c_size_t(page), prot_none):
                 raise OSError(ctypes.get_errno(), "mprotect")
 
     def take(self, count: int, at_end: bool) -> np.ndarray[Any, Any]:
@@ -111,12 +106,17 @@ def drawn(rng: np.random.Generator) -> Instruction:
 def case(ins: Instruction, rng: np.random.Generator, old: str) -> tuple[int, list[str]]:
     """One program on operands of one class in one layout, at every instruction set: results, and what
     differs."""
-    batch, m, n = (int(rng.choice(values)) for values in (BATCHES, ROWS, COLUMNS))
+    batches = (1, 2, 3, 5, 7, 8, 16, 17, 33, 64, 65, 131)
+    batch, m, n = (int(rng.choice(values)) for values in (batches, ROWS, COLUMNS))
     if rng.random() < 0.4:
         m, n = ins.m, ins.n
     shared = bool(rng.random() < 0.03)
     os.environ["MMAGOLD_THREADS"] = "3" if shared else "1"
-    batch = MANY_DOTS // (m * n) if shared else max(1, min(batch, MOST_DOTS // (m * n)))
+    # Of a case, so that every case is short.
+    most_dots = 6000
+    # Of one that threads share, and of which each of them takes several parts.
+    many_dots = 80_000
+    batch = many_dots // (m * n) if shared else max(1, min(batch, most_dots // (m * n)))
     tiles = Tiles(ins, rng, m, n, batch)
     classes = CLASSES if {"a", "b", "c"} <= tiles.shapes.keys() else cores.WITHOUT_C
     what = classes[int(rng.integers(len(classes)))]

@@ -19,8 +19,6 @@ import golden
 from hw_capture.products.cases import Case
 
 TILE = 32
-SHAPES = (((136, 264, 2080), 9), ((256, 128, 3104), 3), ((64, 392, 1056), 6))
-"""M, N, K, and the spread of the exponents."""
 SLICES = (3, 4, 5, 7)
 INSTRUCTION = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -62,7 +60,9 @@ def main() -> None:
             ["nvcc", "-O2", "-std=c++17", "-arch=sm_90", f"-I{include}", source, "-o", program], check=True
         )
         for slices in SLICES:
-            for (m, n, k), spread in SHAPES:
+            # M, N, K, and the spread of the exponents.
+            shapes = (((136, 264, 2080), 9), ((256, 128, 3104), 3), ((64, 392, 1056), 6))
+            for (m, n, k), spread in shapes:
                 case = Case("mm", "f16", "f16", "f32", m, n, k, seed=28 + slices, spread=spread)
                 print(compared(program, Path(name), case, slices), flush=True)
 

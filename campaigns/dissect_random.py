@@ -50,7 +50,6 @@ from golden.program.steps import Step  # noqa: E402
 from golden.unit import FunctionUnit  # noqa: E402
 from golden.yamlfile import parse  # noqa: E402
 
-MOST_CHANGES = 4
 DRAWS = {
     "altered": "units of the catalog with two to four keys changed, faults included",
     "any": "steps, formats and keys all at random, faults included",
@@ -86,7 +85,8 @@ def altered(seed: int) -> Drawn:
     rng = random.Random(seed)
     while True:
         name, base = rng.choice(list(step_lists().items()))
-        unit, wanted = base.stateless, rng.randint(2, MOST_CHANGES)
+        most_changes = 4
+        unit, wanted = base.stateless, rng.randint(2, most_changes)
         told: list[str] = []
         for _ in range(30):
             if len(told) == wanted:

@@ -25,8 +25,6 @@ import golden
 F32 = npt.NDArray[np.float32]
 Sum = Callable[[F32, F32, F32], F32]
 NAN = 0x7FC00000
-_SHOWN = 160
-"""Letters of a tree in the table."""
 
 
 def add_reduce(a: F32, b: F32, c: F32) -> F32:
@@ -143,6 +141,8 @@ def main() -> None:
         "| --- | ---: | ---: | --- | ---: | --- |",
     ]
     print("\n".join(lines), flush=True)
+    # Letters of a tree in the table.
+    shown = 160
     for name, function in (BOXES | torch_boxes()).items():
         for k in given.k if given.match in name else ():
             before = time.process_time()
@@ -151,7 +151,7 @@ def main() -> None:
             )
             spent = time.process_time() - before
             what = found.rules[0] if found.explains else "not explained"
-            order = found.order if len(found.order) <= _SHOWN else f"{found.order[:_SHOWN]} ..."
+            order = found.order if len(found.order) <= shown else f"{found.order[:shown]} ..."
             lines.append(
                 f"| {name} | {k} | {found.wrong:,} of {found.compared:,} | {what} | {spent:.1f} | `{order}` |"
             )

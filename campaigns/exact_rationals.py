@@ -24,8 +24,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "golden"), str(ROOT / "tests" / "golden" / "model")]
 from test_reference import ROWS  # noqa: E402
 
-BATCH = 64
-
 
 def main() -> int:
     """Runs rows and kinds round and round until the time is over."""
@@ -35,14 +33,15 @@ def main() -> int:
     arguments = parser.parse_args()
     rng, end = np.random.default_rng(arguments.seed), time.monotonic() + 60 * arguments.minutes
     count = wrong = 0
+    batch = 64
     while time.monotonic() < end:
         for architecture, name, oracle in ROWS:
             ins = golden.instruction(architecture, name)
             for kind in stimuli.KINDS:
-                operands = stimuli.generate(ins, kind, BATCH, rng)
+                operands = stimuli.generate(ins, kind, batch, rng)
                 results = ins.dot(**operands).tolist()
                 rows = {key: value.tolist() for key, value in operands.items()}
-                for i in range(BATCH):
+                for i in range(batch):
                     expected = oracle(**{key: codes[i] for key, codes in rows.items()})
                     count += 1
                     if expected != results[i]:

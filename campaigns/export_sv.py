@@ -35,10 +35,6 @@ from rtl_tb.engines.job import Job
 from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 
-BUILD = 300.0
-"""Seconds after which a build is given up: most take five, the widest chain a minute."""
-RUN = 120.0
-"""Seconds without a clock cycle after which a run is given up."""
 EQUAL, DIFFERS, WARNED, REFUSED, FAILED = "equal", "differs", "a warning", "refused", "not run"
 
 
@@ -85,8 +81,12 @@ def compared(place: Path, count: int) -> dict[str, Any]:
     """How many results of the default vectors differ from the model's."""
     dut = load_dut(place / "dut.yaml")
     vectors = default_set(dut.instruction, count, 1, dut.level)
-    with simulators.longest_build(BUILD):
-        job = Job(dut, place / "build", vectors, wall_timeout=RUN)
+    # Seconds after which a build is given up: most take five, the widest chain a minute.
+    build = 300.0
+    with simulators.longest_build(build):
+        # Seconds without a clock cycle after which a run is given up.
+        run = 120.0
+        job = Job(dut, place / "build", vectors, wall_timeout=run)
         verdict = judge(vectors, engines.run("fast", job), dut.compare)
     right = verdict.passed and not verdict.outcome.failures
     return {

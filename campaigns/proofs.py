@@ -41,8 +41,6 @@ from rtl_tb.qualify.mutator import planted as changed
 
 UNITS = Path(rtl_tb.__file__).parent / "rtl" / "duts"
 REFUSED = "refused"
-FIRST_SEED = 100
-"""Of the faults of --triggers: a proof plants those of 1 and 2 by itself."""
 SIMULATED = 100_000
 """Vectors of a mutant that was proved: if it is no equivalent one, some of them fail."""
 UNSOUND = "PROVED, but vectors fail"
@@ -102,6 +100,8 @@ def tasks(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
     """What is run, one after the other."""
     names = arguments.units or sorted(path.stem for path in UNITS.glob("*.yaml"))
     files = arguments.duts or [UNITS / f"{name}.yaml" for name in names]
+    # Of the faults of --triggers: a proof plants those of 1 and 2 by itself.
+    first_seed = 100
     for file in files:
         if arguments.mutants:
             first, simulate = arguments.first, not arguments.unsimulated
@@ -109,7 +109,7 @@ def tasks(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
                 yield file, arguments.seconds, seed, simulate
         elif not arguments.triggers:
             yield file, arguments.seconds
-        for seed in range(FIRST_SEED, FIRST_SEED + arguments.triggers):
+        for seed in range(first_seed, first_seed + arguments.triggers):
             yield file, arguments.seconds, seed
 
 

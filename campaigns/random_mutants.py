@@ -57,18 +57,12 @@ LEAST = 20
 """Vectors of the default count that have to meet a fault: with a twentieth of them one still does."""
 VECTORS = 200_000
 """The default count of `rtl check`."""
-BUILD = 120.0
-"""Seconds after which a build is given up: it takes five."""
-HANGS = 20.0
-"""Seconds without a clock cycle after which a mutant is given up: a whole run takes one."""
 NO_BUILD, FAILED = "does not build", "internal error"
 CAUGHT, RARE, SURVIVED, HUNG = "caught", "rare", "survived", "hangs"
 """What becomes of a mutant: met by LEAST vectors or more, or by traffic; by fewer; by none."""
 DRAWN_ANEW = (NO_BUILD, SAME, FAILED)
 """What is no mutant: a default that the unit overrides, a branch that it leaves out, an unread bit."""
 TO_PROVE = (RARE, SURVIVED)
-WRITES = 5.0
-"""Seconds between two writes of the report."""
 
 
 def mutants(seed: int, units: Sequence[str]) -> Iterator[tuple[Path, Change]]:
@@ -96,9 +90,13 @@ def examine(name: str, path: Path, change: Change, count: int, folder: Path, pro
     try:
         faulty = mutant.plant(place / "rtl")
         vectors = vectors_of(dut, path.stem, count, folder)
-        job = Job(faulty, place / "build", vectors, wall_timeout=HANGS)
+        # Seconds without a clock cycle after which a mutant is given up: a whole run takes one.
+        hangs = 20.0
+        job = Job(faulty, place / "build", vectors, wall_timeout=hangs)
         try:
-            with simulators.longest_build(BUILD):
+            # Seconds after which a build is given up: it takes five.
+            build = 120.0
+            with simulators.longest_build(build):
                 job = replace(job, program=fast.build(job, simulators.verilator(), fast.FOR_TRIALS))
         except MmagoldError as error:  # or a loop of its text does not end
             return row | {"state": NO_BUILD, "why": str(error).splitlines()[0][:200]}
@@ -205,7 +203,9 @@ def campaign(arguments: argparse.Namespace) -> list[dict[str, Any]]:
             say(row)
             if time.monotonic() > due:
                 write(arguments, [rows[number] for number in sorted(rows)])
-                due = time.monotonic() + WRITES
+                # Seconds between two writes of the report.
+                writes = 5.0
+                due = time.monotonic() + writes
     found = [rows[number] for number in sorted(rows)]
     write(arguments, found)
     return found

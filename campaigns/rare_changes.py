@@ -41,8 +41,6 @@ NAMES = (
         f"{MMA}64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
     ),
 )
-EACH = 2000
-"""Operands of each kind, aimed at either, for a change that the vectors hardly show."""
 
 
 def told(one: Instruction, changed: Instruction) -> Counter[str]:
@@ -50,7 +48,9 @@ def told(one: Instruction, changed: Instruction) -> Counter[str]:
     found: Counter[str] = Counter()
     for kind in stimuli.KINDS:
         for aimed in (one, changed):
-            operands = stimuli.generate(aimed, kind, EACH, np.random.default_rng(3))
+            # Operands of each kind, aimed at either, for a change that the vectors hardly show.
+            each = 2000
+            operands = stimuli.generate(aimed, kind, each, np.random.default_rng(3))
             found[kind] += int((changed.dot(**operands) != one.dot(**operands)).sum())
     return +found
 

@@ -25,8 +25,6 @@ from hw_capture.products.calls import Torch
 from hw_capture.products.cases import Case, cases, triton_types
 from hw_capture.products.explain import explain, name_of, replayed
 
-SHARES = (0.0002, 0.001, 0.005, 0.02, 0.3)
-SHAPES = ((128, 128, 512), (64, 144, 1152))
 Bits = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -71,7 +69,8 @@ def compare(case: Case, torch: Torch, seed: int, count: Count) -> str | None:
     plan = explain(case, operands, d)
     if plan is None:
         return "no plan"
-    for number, share in enumerate(SHARES):
+    shares = (0.0002, 0.001, 0.005, 0.02, 0.3)
+    for number, share in enumerate(shares):
         rng = np.random.default_rng([seed, number, case.m, case.n, case.k])
         given = dict(operands)
         for name in ("a", "b"):
@@ -121,7 +120,8 @@ def main() -> None:
     torch = Torch()
     counts: dict[str, Count] = defaultdict(Count)
     refused: dict[str, str] = {}
-    for case in (*cases(given.seed, SHAPES), *triton_types(given.seed, SHAPES)):
+    shapes = ((128, 128, 512), (64, 144, 1152))
+    for case in (*cases(given.seed, shapes), *triton_types(given.seed, shapes)):
         name = name_of(case)
         if name is not None and get_format(case.a).is_float:
             why = compare(case, torch, given.seed, counts[name])

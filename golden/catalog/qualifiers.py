@@ -29,10 +29,6 @@ _LIKE_A_TYPE = re.compile(r"(?:bf|tf|[bfsu])\d+|u?e\d+m\d+")
 _TYPE_COST, _SHAPE_COST, _WORD_COST = 2.5, 0.9, 1.0
 """Of one difference, in words: a user who gets a type wrong wants another instruction, one who gets a shape
 wrong most often another shape of the same."""
-_FARTHEST = 3.0
-"""Differences beyond which two names have nothing to do with each other."""
-_TYPO = 0.6
-"""The share of equal letters (difflib's ratio) from which on two words count as one, misspelt."""
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +109,9 @@ def difference(asked: str, known: str) -> Difference | None:
     """In what qualifiers `known` differs from `asked`; None where they have too little in common."""
     left, right = qualifiers(asked), qualifiers(known)
     wrong = Counter(left.words) - Counter(right.words), Counter(right.words) - Counter(left.words)
-    if len(left.types) > len(right.types) + 2 or abs(left.size - right.size) > _FARTHEST:
+    # Differences beyond which two names have nothing to do with each other.
+    farthest = 3.0
+    if len(left.types) > len(right.types) + 2 or abs(left.size - right.size) > farthest:
         return None
     words = list(_pairs(sorted(wrong[0].elements()), sorted(wrong[1].elements())))
     found = [(_WORD_COST, pair) for pair in words]
@@ -123,7 +121,7 @@ def difference(asked: str, known: str) -> Difference | None:
     found += [(_TYPE_COST * max(one.count(".") + 1 for one in pair), pair) for pair in types]
     found += [(_WORD_COST, pair) for pair in _in_order(left.layouts, right.layouts)]
     cost = sum(part for part, _ in found)
-    if cost > _FARTHEST or len(found) >= right.size:
+    if cost > farthest or len(found) >= right.size:
         return None
     return Difference(cost, bool(types), ", ".join(_said(*pair) for _, pair in found) or "written so here")
 
@@ -132,7 +130,9 @@ def _pairs(asked: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, st
     """Each wrong word with the right one that it is like, the others alone."""
     left = list(known)
     for word in asked:
-        near = difflib.get_close_matches(word, left, 1, _TYPO)
+        # The share of equal letters (difflib's ratio) from which on two words count as one, misspelt.
+        typo = 0.6
+        near = difflib.get_close_matches(word, left, 1, typo)
         if near:
             left.remove(near[0])
         yield word, near[0] if near else ""

@@ -35,7 +35,6 @@ from golden.yamlfile import Section, read
 NONE = "none"
 """The machine code of a form that takes no instruction: a copy, or an operand that changes nothing."""
 COLUMNS = ("ptx", "operands", "sass", "calls")
-_MAX_BYTES = 4 << 20
 _TERM = re.compile(r"(?:(\d+)\*)?([A-Z][A-Za-z0-9_.]*)")
 _CALL = re.compile(r"(\S+):(\d+)")
 
@@ -199,7 +198,8 @@ def _checked(section: Section, name: str) -> str:
 
 
 def _rows(path: Path) -> dict[tuple[str, str], Row]:
-    lines = csv.reader(io.StringIO(read_text(path, _MAX_BYTES)))
+    max_bytes = 4 << 20
+    lines = csv.reader(io.StringIO(read_text(path, max_bytes)))
     if tuple(next(lines, ())) != COLUMNS:
         raise SpecError(f"{path}:1: expected the columns {', '.join(COLUMNS)}")
     found: dict[tuple[str, str], Row] = {}

@@ -21,8 +21,6 @@ from golden.paths import spec_folder
 from golden.yamlfile import Section, read
 
 LATENCY, INTERVAL = "completion_latency", "issue_interval"
-SUB_CORES = 4
-"""Sub-cores of a multiprocessor, each with one matrix unit: of every NVIDIA GPU since Volta."""
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\.")
 _WHAT = {"latency": (LATENCY,), "interval": (INTERVAL,), "both": (LATENCY, INTERVAL)}
 
@@ -126,15 +124,17 @@ def _intervals(figures: Sequence[Figure]) -> dict[str, tuple[float, str]]:
     """By instruction, the cycles from one to the next of a sub-core that the highest throughput of a
     multiprocessor implies, and how."""
     found: dict[str, tuple[float, str]] = {}
+    # Sub-cores of a multiprocessor, each with one matrix unit: of every NVIDIA GPU since Volta.
+    sub_cores = 4
     for figure in figures:
         ins, rate, shape = figure.instruction, figure.value, _SHAPE.search(figure.instruction)
         counts = figure.unit == "FMA/clk/SM" and figure.key.quantity == "throughput"
         if not (counts and rate and shape) or figure.key.variant:
             continue
         products = math.prod(map(int, shape.groups()))
-        interval = SUB_CORES * products / rate
+        interval = sub_cores * products / rate
         if ins not in found or interval < found[ins][0]:
-            found[ins] = interval, f"{SUB_CORES} sub-cores * {products} FMA / {rate:g} FMA/clk/SM"
+            found[ins] = interval, f"{sub_cores} sub-cores * {products} FMA / {rate:g} FMA/clk/SM"
     return found
 
 

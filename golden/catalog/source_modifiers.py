@@ -33,12 +33,6 @@ from golden.traits import SOURCES
 OPERANDS = "abc"
 ALL = 0b111
 _WRITTEN = re.compile(r"(\w+):\[([01](?:,[01]){1,2})\]|(clamp)")
-_VOP3P = 0b110011000
-"""Bits 31:23 of an encoding."""
-_DPP = (233, 234, 250)
-"""Values of src0, bits 8:0 of the second word, that stand for DPP8, DPP8 with FI and DPP16."""
-_BELOW_BF16 = 16
-"""Bits of f32 that bf16 does not have."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +91,15 @@ class Modifiers:
         for name, word in (("low", low), ("high", high)):
             if isinstance(word, bool) or not isinstance(word, (int, np.integer)) or not 0 <= word < 1 << 32:
                 raise OperandError(f"argument '{name}' is {word!r}, expected a word of 32 bits")
-        if low >> 23 != _VOP3P:
+        # Bits 31:23 of an encoding.
+        vop3p = 0b110011000
+        if low >> 23 != vop3p:
             raise OperandError(
                 f"argument 'low' is {low:#010x}, expected a word of VOP3P, 0xcc000000 to 0xcc7fffff"
             )
-        if high & 0x1FF in _DPP:
+        # Values of src0, bits 8:0 of the second word, that stand for DPP8, DPP8 with FI and DPP16.
+        dpp = (233, 234, 250)
+        if high & 0x1FF in dpp:
             raise OperandError(
                 f"argument 'high' is {high:#010x}: its src0 {high & 0x1FF} says DPP, expected none"
             )
@@ -264,5 +262,7 @@ def inline_constant(ins: Instruction, operand: str, selector: int) -> int:
         known = sorted([*constants.integers, *constants.floats])
         raise OperandError(f"argument 'selector' is {selector}, expected one of {known[0]} to {known[-1]}")
     if fmt.name == "bf16":
-        return word >> _BELOW_BF16
+        # Bits of f32 that bf16 does not have.
+        below_bf16 = 16
+        return word >> below_bf16
     return encode_fraction(fmt, float(np.uint32(word).view(np.float32)))

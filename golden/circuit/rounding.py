@@ -14,9 +14,6 @@ from golden.circuit.words import Word
 from golden.number.formats import Format, Kind
 from golden.number.rounding import ABOVE, BELOW, ROUNDINGS, TIE
 
-MOST_ROOM = 16
-"""Places above a number into which it is moved by wires; farther down a shifter moves it."""
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -229,7 +226,9 @@ def _raised(build: Builder, number: Number, rule: Rule) -> tuple[Word, Word, int
     top = build.plus(number.base, above)
     if room <= 0:
         return magnitude, top, least
-    if room <= MOST_ROOM:
+    # Places above a number into which it is moved by wires; farther down a shifter moves it.
+    most_room = 16
+    if room <= most_room:
         return (
             words.extend(magnitude, magnitude.width + room),
             build.plus(number.base, above + room),

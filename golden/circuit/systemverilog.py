@@ -29,8 +29,6 @@ from golden.program.writing import Hex, step_keys
 
 WIDTH = 110
 """Columns of the text."""
-DEEP = 6
-"""Operations that an expression nests before a part of it gets a name."""
 _TAKEN = ("clk", "rst_n", "in_valid", "out_valid", "valid", "unused", "d", "flags")
 """Names that no point may have."""
 
@@ -538,7 +536,9 @@ class _Printer:
             if cheap:
                 own = max(own - 1, 0)
             anonymous = number not in ends and self._place(word) is None
-            if anonymous and ((uses[number] > 1 and own > 0) or own >= DEEP):
+            # Operations that an expression nests before a part of it gets a name.
+            deep = 6
+            if anonymous and ((uses[number] > 1 and own > 0) or own >= deep):
                 self.names[number] = f"{self.prefix}_t{len(self.order)}".lstrip("_")
                 self.order.append(word)
                 own = 0

@@ -25,8 +25,6 @@ CANDIDATES = 100_000
 """Dot products that a search looks at by default: 2 s where a bin stays out of reach, mostly much less."""
 _ROUND = 2048
 """Candidates of one round: a half is drawn anew, so that a search never sticks to what it has."""
-_KINDS_OF_A_ROUND = 4
-"""Kinds that a round draws: few, since a kind costs as much for ten vectors as for a hundred."""
 _NEAREST = 24
 """Vectors that are kept of every hole."""
 
@@ -77,11 +75,13 @@ def aim(
 
 def _drawn(ins: Instruction, rng: np.random.Generator, turn: int) -> tuple[dict[str, Bits], Bits]:
     """Fresh operands: of a few kinds each round, of all of them in turn."""
-    order = np.random.default_rng(turn * _KINDS_OF_A_ROUND // len(stimuli.KINDS)).permutation(
+    # Kinds that a round draws: few, since a kind costs as much for ten vectors as for a hundred.
+    kinds_of_a_round = 4
+    order = np.random.default_rng(turn * kinds_of_a_round // len(stimuli.KINDS)).permutation(
         len(stimuli.KINDS)
     )
-    chosen = [int(order[(turn * _KINDS_OF_A_ROUND + i) % len(order)]) for i in range(_KINDS_OF_A_ROUND)]
-    share = _ROUND // _KINDS_OF_A_ROUND
+    chosen = [int(order[(turn * kinds_of_a_round + i) % len(order)]) for i in range(kinds_of_a_round)]
+    share = _ROUND // kinds_of_a_round
     parts = [stimuli.generate(ins, stimuli.KINDS[kind], share, rng) for kind in chosen]
     kinds = np.repeat(np.array(chosen, np.uint8), share)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, kinds

@@ -20,8 +20,6 @@ from golden.program.signature import SCALES
 from golden.program.words import step_text
 from golden.registers.sparsity import Pattern
 
-VERSION = 1
-
 
 def program_file(units: Iterable[Instruction]) -> dict[str, Any]:
     """The document of some units; one with modes is a unit in each of them.
@@ -42,7 +40,8 @@ def program_file(units: Iterable[Instruction]) -> dict[str, Any]:
                 if formats.setdefault(name, members) != members:
                     raise OperandError(f"{unit.name}: another format is called '{name}', too")
             told.append(found)
-    return {"mmagold_program": VERSION, "formats": formats, "units": told}
+    version = 1
+    return {"mmagold_program": version, "formats": formats, "units": told}
 
 
 def unit_dict(

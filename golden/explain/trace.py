@@ -21,8 +21,6 @@ from golden.program.steps import Multiply
 if TYPE_CHECKING:
     from golden.model.instruction import Instruction
 
-_MANY_BITS = 24
-
 
 @dataclass(frozen=True, repr=False)
 class Trace(Shown):
@@ -243,10 +241,11 @@ def lost_bits(cut: Cut) -> str:
 def shortened_bits(bits: str) -> str:
     """Bits for a reader: of many, the leading zeros are counted."""
     ones = bits.lstrip("0")
-    if len(bits) <= _MANY_BITS:
+    many_bits = 24
+    if len(bits) <= many_bits:
         return bits
     zeros = len(bits) - len(ones)
-    shown = ones if len(ones) <= _MANY_BITS else f"{ones[: _MANY_BITS - 3]}..."
+    shown = ones if len(ones) <= many_bits else f"{ones[: many_bits - 3]}..."
     return f"{zeros} zeros, {shown}" if zeros else shown
 
 

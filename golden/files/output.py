@@ -35,8 +35,6 @@ Fill = Callable[[IO[bytes]], Any]
 and be read."""
 _DESCRIPTOR = re.compile(r"/proc/(?P<process>\d+)(?:/task/\d+)?/fd/(?P<number>\d+)|/dev/fd/(?P<own>\d+)")
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-_MAX_LINKS = 40
-_TRIES = 3
 
 
 def write_whole(path: str | Path, fill: Fill) -> None:
@@ -145,7 +143,8 @@ def put_folder(made: Path, target: Path) -> None:
     Raises:
         FileFormatError: it cannot be moved there.
     """
-    for left in reversed(range(_TRIES)):  # another program may put its own there between the two steps
+    tries = 3
+    for left in reversed(range(tries)):  # another program may put its own there between the two steps
         try:
             _swap(made, target, made.with_name(f"{made.name}.earlier"))
             return
@@ -296,7 +295,8 @@ class _Everything:
 def followed(path: Path) -> tuple[Path, int | None]:
     """Where the links of a path lead, and the descriptor of this process that it names, if it does. Raises
     OSError: links without end."""
-    for _ in range(_MAX_LINKS):
+    max_links = 40
+    for _ in range(max_links):
         found = Path(os.path.realpath(path.parent)) / path.name
         descriptor = _descriptor(found)
         if descriptor is not None or not found.is_symlink():

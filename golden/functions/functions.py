@@ -33,8 +33,6 @@ Codes = npt.NDArray[np.unsignedinteger]
 _WEIGHT = Integer(LOWEST, 0)
 _INTEGER = Integer(-(1 << 31), (1 << 31) - 1)
 _EVIDENCE = ("captured", "published", "derived")
-_CHUNK = 1 << 18
-"""Codes computed at once: their intermediate arrays stay in a processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +66,14 @@ class Function:
             _refuse_others(given, dtype)
         flat = given.reshape(-1)
         found = np.empty(flat.shape, dtype=dtype)
-        for start in range(0, flat.size, _CHUNK):
-            part = flat[start : start + _CHUNK].astype(np.int64)
+        # Codes computed at once: their intermediate arrays stay in a processor's cache.
+        chunk = 1 << 18
+        for start in range(0, flat.size, chunk):
+            part = flat[start : start + chunk].astype(np.int64)
             if self.packed:
-                found[start : start + _CHUNK] = self._run(part & 0xFFFF) | self._run(part >> 16) << 16
+                found[start : start + chunk] = self._run(part & 0xFFFF) | self._run(part >> 16) << 16
             else:
-                found[start : start + _CHUNK] = self._run(part)
+                found[start : start + chunk] = self._run(part)
         return found.reshape(given.shape)
 
     @property

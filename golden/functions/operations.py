@@ -26,8 +26,6 @@ TABLES = ("rcp", "rsqrt", "sqrt", "ex2", "lg2", "sin", "tanh")
 """What every unit has a table of; rsqrt and sqrt have a block each for even and for odd exponents."""
 TURN = 25
 """Bits of an angle that sine and cosine use, in revolutions: two for the quadrant, 23 for the place in it."""
-LOG_CUT = -36
-"""2^-36 is the least weight of a bit of a logarithm before it is normalised."""
 LOG_INVERTED = -38
 """2^-38 is the least weight of a bit where a negative logarithm is inverted: its magnitude is the
 complement."""
@@ -84,7 +82,9 @@ def logarithm(tables: AnyMapping[str, Table], code: Integers) -> Integers:
     total = (exponent - BIAS << -LOWEST) + np.where(code == ONE, 0, part)
     # Of a negative sum every bit down to 2^LOG_INVERTED is inverted, one unit there less than the magnitude.
     magnitude = np.where(total < 0, -total - (1 << LOG_INVERTED - LOWEST), total)
-    dropped = LOG_CUT - LOWEST
+    # 2^-36 is the least weight of a bit of a logarithm before it is normalised.
+    log_cut = -36
+    dropped = log_cut - LOWEST
     result = _code(magnitude >> dropped << dropped, _zeros(code)) | np.where(total < 0, SIGN, 0)
     result = np.where(exponent == 255, INFINITY, result)
     result = np.where(_nan(code) | (sign != 0), NAN, result)

@@ -26,10 +26,6 @@ GROUPS = 512
 """Digests of a function: one for each value of the upper nine bits of a code, the sign and the exponent of an
 f32."""
 PER_GROUP = (1 << 32) // GROUPS
-_EACH = 8
-"""Recorded codes of each group."""
-_MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
-"""Odd numbers of 64 bits without a pattern, so that a multiplication spreads every bit to those above it."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,9 @@ def operands(width: int, shared: Codes | None = None) -> Codes:
         return np.arange(1 << 16, dtype=np.uint16)
     if shared is not None:
         return shared
-    places = np.random.default_rng(1).integers(0, PER_GROUP, (GROUPS, _EACH), dtype=np.uint32)
+    # Recorded codes of each group.
+    each = 8
+    places = np.random.default_rng(1).integers(0, PER_GROUP, (GROUPS, each), dtype=np.uint32)
     places[:, :3] = 0, 1, PER_GROUP - 1
     return (np.arange(GROUPS, dtype=np.uint32)[:, None] * np.uint32(PER_GROUP) + places).ravel()
 
@@ -84,7 +82,9 @@ def digest(codes: Codes, results: Codes) -> int:
     """A digest of pairs of 32-bit codes: the sum of 64-bit words modulo 2^64, one for each pair, so that any
     order and any division of the work gives the same. A pair's word is a one-to-one map of its 64 bits."""
     word = codes.astype(np.uint64) << np.uint64(32) | results.astype(np.uint64)
-    for multiplier in _MULTIPLIERS:
+    # Odd numbers of 64 bits without a pattern, so that a multiplication spreads every bit to those above it.
+    multipliers = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+    for multiplier in multipliers:
         word *= np.uint64(multiplier)
         word ^= word >> np.uint64(32)
     return int(word.sum(dtype=np.uint64))

@@ -19,7 +19,6 @@ from golden.number.formats import Format
 PROMOTED = (2, 4, 8, 16)
 """Steps whose sum is promoted."""
 SPLITS = (*range(2, 17), 18, 20, 24, 28, 32, 48, 64)
-TILES = (32, 64, 128)
 PARTS = (32, 64, 128, 256, 512, 1024, 2048)
 SLICES = (2, 4, 8)
 DEALT = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
@@ -29,8 +28,6 @@ DEALT_SUMS = {9: (0, 5, 8, (1, 6), (2, 7), 3, 4)}
 cuBLAS's f64."""
 MOST_CUTS = 64
 """Parts of a named plan's K."""
-_FILLED = 4
-"""Elements by which kernels that fill a tile in part cut K: four f32 are 128 bits, CUTLASS's alignment."""
 ORDERS = ("ascending", "descending", "tree")
 Epilogue = Mapping[str, Any]
 """Options of plans that say what follows the sum."""
@@ -125,7 +122,9 @@ def _same(found: list[Plan], formats: dict[str, Format]) -> list[Plan]:
 def cuts(plan: Plan, k: int) -> list[int]:
     """Elements of K in a part, the largest first: for each number of parts those of whole tiles and, for
     kernels that fill the first tile in part, others."""
-    units = [plan.tile, *([_FILLED] if plan.options.edge == "first" else [])]
+    # Elements by which kernels that fill a tile in part cut K: four f32 are 128 bits, CUTLASS's alignment.
+    filled = 4
+    units = [plan.tile, *([filled] if plan.options.edge == "first" else [])]
     sizes = {-(-k // (many * unit)) * unit for unit in units for many in range(2, MOST_CUTS + 1)}
     return [size for size in sorted(sizes, reverse=True) if size < k]
 
@@ -271,15 +270,16 @@ def _conversions(unit: Instruction, formats: dict[str, Format]) -> list[dict[str
 def _structures(k: int) -> Iterator[dict[str, Any]]:
     """Ways to cut K: one thing at a time, then two. Promotion counts steps."""
     promoted = [{"promoted": steps} for steps in PROMOTED]
+    tiles = (32, 64, 128)
     sliced = [
         {"slices": n, "tile_k": tile}
         for n in SLICES
-        for tile in (*TILES, 256)
+        for tile in (*tiles, 256)
         if tile >= 16 * n and tile < 2 * k
     ]
     split: list[dict[str, Any]] = [{"part": size} for size in PARTS if size < k]
-    split += [{"split_k": n, "tile_k": tile} for n in SPLITS for tile in TILES if n * tile < k + n * 32]
-    dealt = [{"slices": n, "tile_k": n * tile} for n in DEALT for tile in (16, *TILES) if n * tile < 2 * k]
+    split += [{"split_k": n, "tile_k": tile} for n in SPLITS for tile in tiles if n * tile < k + n * 32]
+    dealt = [{"slices": n, "tile_k": n * tile} for n in DEALT for tile in (16, *tiles) if n * tile < 2 * k]
     yield {}
     yield from promoted
     yield from split

@@ -19,10 +19,6 @@ from golden.program.signature import Signature
 from golden.program.steps import Fma
 
 Bits = npt.NDArray[Any]
-MOST_OPERATIONS = 16
-"""Operations of a program in the core's fast form (MG_TILE_OPERATIONS)."""
-MOST_CHAINED = 256
-"""Elements of K in one operation of the fast form (golden.model.kernels)."""
 
 
 @lru_cache(maxsize=256)
@@ -32,9 +28,13 @@ def longest(instruction: Instruction) -> int:
     if own["c"] != own["d"] or instruction.scale_block is not None or not _engine(instruction, 1).fast:
         return 1
     if _is_chain(instruction):
-        most = MOST_CHAINED // instruction.stored_k
+        # Elements of K in one operation of the fast form (golden.model.kernels).
+        most_chained = 256
+        most = most_chained // instruction.stored_k
     else:
-        most = MOST_OPERATIONS // len(instruction.program.operations)
+        # Operations of a program in the core's fast form (MG_TILE_OPERATIONS).
+        most_operations = 16
+        most = most_operations // len(instruction.program.operations)
     steps = 1 << max(most, 1).bit_length() - 1
     while steps > 1 and not _engine(instruction, steps).fast:
         steps //= 2

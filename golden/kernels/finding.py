@@ -36,14 +36,8 @@ FEW, MORE = 12, 512
 """Elements of D that candidates are tried on first, and next."""
 TOGETHER = 512
 """Candidates whose chains run together: their operands stand in memory at once."""
-MOST_WHOLE = 64
-"""Plans that are tried on the whole of D."""
-_SPREADS = (3, 9)
-"""Exponents of the products that a kernel is given: at most this far from that of 1.0."""
 _LEAST_ELEMENTS, _MOST_PRODUCTS = 512, 64
 """A kernel is given two or more products, until it has computed this many elements, or this many products."""
-_MOST_SAMPLED = 16
-"""Products of which a sample is tried before the whole."""
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
 
@@ -186,8 +180,10 @@ def ask(
     tree = tree_of_kernel(asked)
     m, n, k = asked.shape
     known, data = asked.formats, []
-    count = min(max(len(_SPREADS), -(-_LEAST_ELEMENTS // (m * n))), _MOST_PRODUCTS)
-    for seed, spread in zip(range(count), cycle(_SPREADS)):
+    # Exponents of the products that a kernel is given: at most this far from that of 1.0.
+    spreads = (3, 9)
+    count = min(max(len(spreads), -(-_LEAST_ELEMENTS // (m * n))), _MOST_PRODUCTS)
+    for seed, spread in zip(range(count), cycle(spreads)):
         rng = np.random.default_rng([seed, m, n, k])
         a, b = drawn(rng, known["a"], (m, k), spread), drawn(rng, known["b"], (k, n), spread)
         data.append(Answer(a, b, asked(a, b)))
@@ -209,7 +205,9 @@ def _tried(
     """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
     report("decoding a sample", 0, 0)
     few = Sample(data[0], FEW, known)
-    more = [Sample(one, MORE, known) for one in data[:_MOST_SAMPLED]]
+    # Products of which a sample is tried before the whole.
+    most_sampled = 16
+    more = [Sample(one, MORE, known) for one in data[:most_sampled]]
     fits: list[Plan] = []
     scores: list[tuple[int, Plan]] = []
     tried, left = 0, iter(given)
@@ -225,14 +223,16 @@ def _tried(
         raise OperandError(f"no instruction of {arch} takes {known['a'].name} and {known['b'].name}")
     report("trying plans on more elements", 0, 0)
     fits = [plan for plan in fits if all(one.equal_plan(plan) == one.count for one in more)]
-    found = fits[:MOST_WHOLE]
+    # Plans that are tried on the whole of D.
+    most_whole = 64
+    found = fits[:most_whole]
     for one in data:
         found = _of_all(one, found, report)
     report("looking for the nearest plans", 0, 0)
     scores.sort(key=lambda pair: -pair[0])
     near = sorted(((more[0].equal_plan(plan), plan) for _, plan in scores[:8]), key=lambda pair: -pair[0])
     the_first = told(found, data[0].d.shape, data[0].a.shape[1], len(data))
-    return Search(the_first, tried, len(fits[MOST_WHOLE:]), more[0].count, tuple(near[:3]))
+    return Search(the_first, tried, len(fits[most_whole:]), more[0].count, tuple(near[:3]))
 
 
 def _formats(values: dict[str, Any], given: dict[str, str]) -> dict[str, Format]:

@@ -24,8 +24,6 @@ from golden.kernels.product import gemm
 from golden.number.formats import Format
 
 Bits = npt.NDArray[Any]
-CORNERS = ((2, 6), (16, 32))
-"""Rows and columns of D on which plans are tried, one after the other."""
 BLOCKS = (((1, 128), (128, 128)), ((1, 128), (128, 1)), ((128, 128), (128, 128)))
 """Extents of the blocks of A and of B that kernels scale."""
 PROMOTED = 128
@@ -67,7 +65,9 @@ def search_beside(
     operands = {"a": given["a"], "b": given["b"]} | {name: np.asarray(x) for name, x in beside.items()}
     trial = _Trial(operands | addends.operands(), given["d"])
     epilogues = addends.epilogues(given["d"], formats["d"])
-    first, larger, whole = (*CORNERS, given["d"].shape)
+    # Rows and columns of D on which plans are tried, one after the other.
+    corners = ((2, 6), (16, 32))
+    first, larger, whole = (*corners, given["d"].shape)
     scores: list[tuple[int, Plan]] = []
     for plan in _followed(_plans(arch, formats, set(beside), given["b"].shape[0]), epilogues):
         equal = trial.equal(plan, *first)

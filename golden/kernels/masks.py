@@ -22,8 +22,6 @@ from golden.number.formats import Format, from_float, get_format, native_dtype, 
 Bits = npt.NDArray[Any]
 Kernel = Callable[[Bits, Bits], npt.ArrayLike]
 """kernel(A, B) -> D on raw codes."""
-_CHECKED = 256
-"""Pairs drawn at random that have to fit the tree, too."""
 _MOST = 1 << 24
 """The largest M, N or K of a call."""
 
@@ -321,6 +319,8 @@ class _Asking:
     def _fits(self, tree: Node) -> bool:
         """Whether pairs drawn at random have the sizes that the tree says."""
         rng = np.random.default_rng(self.k)
-        drawn = [(int(i), int(j)) for i, j in rng.integers(self.k, size=(_CHECKED, 2)) if i != j]
+        # Pairs drawn at random that have to fit the tree, too.
+        checked = 256
+        drawn = [(int(i), int(j)) for i, j in rng.integers(self.k, size=(checked, 2)) if i != j]
         drawn = drawn if self.marks.crossed else drawn[:32]
         return not drawn or meeting_sizes(tree, drawn) == self.sizes(drawn)

@@ -25,8 +25,6 @@ from golden.number.formats import native_dtype
 Bits = npt.NDArray[Any]
 Progress = Callable[[int, int], None]
 """Called with the dot products that are done, and their total."""
-LEAST_EDGE = 512
-MOST_GROUP_BYTES = 16 << 20
 
 
 def gemm(
@@ -110,11 +108,13 @@ def _fill(plan: Plan, operands: Operands, result: Bits, counter: _Counter) -> No
 def _edge() -> int:
     """Rows and columns of a block: the core spreads its tiles over threads, 16 at a time."""
     tiles = int(np.ceil(np.sqrt(16 * core_library.threads())))
-    return max(LEAST_EDGE, 64 * tiles)
+    least_edge = 512
+    return max(least_edge, 64 * tiles)
 
 
 def _group(operands: Operands, edge: int) -> int:
     """Entries of the batch that are computed at once: of small matrices many."""
     m, n, k = operands.m, operands.n, operands.k
     size = (m * k + k * n) * 8
-    return int(max(1, min(edge * edge // max(m * n, 1), MOST_GROUP_BYTES // max(size, 1))))
+    most_group_bytes = 16 << 20
+    return int(max(1, min(edge * edge // max(m * n, 1), most_group_bytes // max(size, 1))))

@@ -25,8 +25,6 @@ from golden.kernels.plan import Plan
 from golden.number.formats import Format, to_float
 
 Bits = npt.NDArray[Any]
-_POOL = 64
-"""Rows and columns of D, drawn at random, of whose elements the most telling ones are taken."""
 _ONE = slice(0, 1)
 
 
@@ -109,7 +107,9 @@ def _telling(given: Answer, formats: Mapping[str, Format]) -> tuple[Bits, Bits]:
     """Rows and columns of elements, those first whose result is smallest against the sum of their products'
     magnitudes: what rounding lost is largest there. Zeros and NaNs come last."""
     rng = np.random.default_rng(0)
-    rows, columns = (rng.permutation(count)[:_POOL] for count in given.d.shape)
+    # Rows and columns of D, drawn at random, of whose elements the most telling ones are taken.
+    pool = 64
+    rows, columns = (rng.permutation(count)[:pool] for count in given.d.shape)
     taken = {"a": given.a[rows], "b": given.b[:, columns], "d": given.d[np.ix_(rows, columns)]}
     with np.errstate(all="ignore"):
         a, b, size = (np.abs(to_float(formats[name], codes)) for name, codes in taken.items())

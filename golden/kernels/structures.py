@@ -8,9 +8,6 @@ from typing import Any
 
 from golden.kernels.sum_tree import Chain, Form, Node, Sums, form
 
-_MOST = 6
-"""Lengths of each kind that are tried, the most frequent first."""
-
 
 def structures(tree: Node) -> list[dict[str, Any]]:
     """Options of golden.kernels.options that may stand behind a tree, simple ones first: every length of a
@@ -27,8 +24,10 @@ def structures(tree: Node) -> list[dict[str, Any]]:
         else:
             key = runs[0][1], runs[1][0] - runs[0][0]
             dealt[key] = dealt.get(key, 0) + 1
-    common = sorted(lengths, key=lambda length: -lengths[length])[:_MOST]
-    ways = sorted(dealt, key=lambda key: -dealt[key])[:_MOST]
+    # Lengths of each kind that are tried, the most frequent first.
+    most = 6
+    common = sorted(lengths, key=lambda length: -lengths[length])[:most]
+    ways = sorted(dealt, key=lambda key: -dealt[key])[:most]
     slices = [{"slices": period // width, "tile_k": period} for width, period in ways if period % width == 0]
     parts = [{"part": length} for length in common]
     promoted = [{"promote": length} for length in common]

@@ -19,9 +19,6 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-_MOST_LINES = 24
-
-
 C = -1
 """The term that is no product: c, where an order has one. As an index of an array it is the last."""
 Pair = tuple[int, int]
@@ -177,8 +174,9 @@ def _sums(parts: list[Form]) -> Sums:
 def text(tree: Node) -> str:
     """The tree in words, a line for each kind of part."""
     lines = [f"the sum of {tree.size} products:", *_lines(form(tree), 1)]
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[: _MOST_LINES - 1], f"  ... ({len(lines) - _MOST_LINES + 1} lines more)"]
+    most_lines = 24
+    if len(lines) > most_lines:
+        lines = [*lines[: most_lines - 1], f"  ... ({len(lines) - most_lines + 1} lines more)"]
     return "\n".join(lines)
 
 

@@ -20,7 +20,6 @@ from golden.model import core_build
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _REBUILD = "rebuild it with 'pip install -e .' (or 'python setup.py build_ext --inplace') in the checkout"
-_MOST_THREADS = 256
 SIMD = ("portable", "avx2", "avx512")
 """What MMAGOLD_SIMD can ask for."""
 
@@ -103,7 +102,8 @@ def _count(wish: str) -> int:
         raise CoreError(
             f"MMAGOLD_THREADS is '{wish}', expected a positive integer; nearest: {_nearest_count(wish)}"
         )
-    return min(int(wish), _MOST_THREADS)
+    most_threads = 256
+    return min(int(wish), most_threads)
 
 
 def _nearest_count(wish: str) -> int:

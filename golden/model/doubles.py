@@ -35,12 +35,9 @@ if TYPE_CHECKING:
 _ROUNDINGS = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "to_odd")
 """Of mg_round_units."""
 _SIGNIFICAND = 53
-_MOST_TERMS = 64
 _MOST_EXPONENT = 300
 """Of two operands in a format of eight bits of exponent, of a floor, and of a point that does not move or is
 given to a sum."""
-_MOST_POWER = 960
-"""Of an exponent that is carried, and of units below it: 2^52 of them are a double, too."""
 
 
 def fits_doubles(operations: Sequence[Operation], unit: Signature) -> bool:
@@ -254,13 +251,14 @@ class _Walk:
     def _align(self, step: Align, following: Step | None) -> bool:
         kept = dict(step.fraction_bits)
         fields = ("of", "cut", "group", "fraction_bits", "rounding", "floor", "maximum", "spared", "window")
+        most_terms = 64
         if (
             not is_step(step, Align, *fields, "exponent")
             or step.rounding not in _ROUNDINGS
             or any(isinstance(other, Multiply) and other.format for other in self.operation.steps)
             or any(abs(place or 0) > _MOST_EXPONENT for place in (step.floor, step.exponent))
             or not set(step.of) <= self.finite
-            or not 0 < self._terms(step) <= _MOST_TERMS
+            or not 0 < self._terms(step) <= most_terms
         ):
             return False
         self.moved = True
@@ -279,7 +277,9 @@ class _Walk:
         above = 46 - fewest if step.maximum else max(own.integer_bits for own in self._read(step))
         wide = most + above + 1
         highest, lowest = self._carried(step)
-        if wide > _SIGNIFICAND - 2 or max(highest, most - lowest) > _MOST_POWER:
+        # Of an exponent that is carried, and of units below it: 2^52 of them are a double, too.
+        most_power = 960
+        if wide > _SIGNIFICAND - 2 or max(highest, most - lowest) > most_power:
             return False
         self.registers |= follow(step, self.registers)
         self.aligned = dict.fromkeys(step.of, wide)

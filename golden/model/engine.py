@@ -123,8 +123,6 @@ class _Ready(NamedTuple):
 
 _MOST_READY = 32
 """Calls that an engine keeps for operands that come again."""
-_SMALL = 1 << 14
-"""Bytes of operands up to which a call is kept ready."""
 
 
 @lru_cache(maxsize=1)
@@ -269,7 +267,9 @@ class Engine:
         if ready is None:
             checked = self.signature.check_operands(operands, matrices=True)
             one_product = key is not None and all(array.ndim == 2 for array in checked.values())
-            if not one_product or sum(array.nbytes for array in checked.values()) > _SMALL:
+            # Bytes of operands up to which a call is kept ready.
+            small = 1 << 14
+            if not one_product or sum(array.nbytes for array in checked.values()) > small:
                 return self.compute(checked, True, general)
             ready = self._prepare(checked, given, general)
         if self.core.mg_objects():

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 Kernel = dict[str, Any]
 S = TypeVar("S", bound=Step)
-_MAX_K = 256
-_MAX_F = 28
 _MAX_GROUP, _MAX_GROUPS = 32, 16  # MG_MAX_GROUPS
-_MAX_IEEE_TERMS = 32  # MG_IEEE_TERMS
 
 
 def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Kernel] | None:
@@ -50,9 +47,10 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
     kernels: list[Kernel] = []
     for operation in operations:
         kernel = next((found for choose in _CHOICES if (found := choose(operation, unit)) is not None), None)
+        max_k = 256
         if (
             kernel is None
-            or len(operation.k_index) > _MAX_K
+            or len(operation.k_index) > max_k
             or (kernel["fast"] == "add") == bool(operation.k_index)
         ):
             return None
@@ -188,6 +186,7 @@ def _fda(operation: Operation, unit: Signature) -> Kernel | None:
     expected = ("products", "c", "scales") if scaled else ("products", "c")
     fraction, largest = _product_bits(operation, unit)
     kept = dict(align.fraction_bits).get("products", -1)
+    max_f = 28
     if (
         not _float_frame(operation, unit, final)
         or not is_step(multiply, Multiply, to="products")
@@ -201,7 +200,7 @@ def _fda(operation: Operation, unit: Signature) -> Kernel | None:
             rounding="toward_zero",
         )
         or not _exact_sum(total, "total", "products", "c")
-        or not 0 < kept <= _MAX_F
+        or not 0 < kept <= max_f
         or _product_width(operation, unit) > 24
     ):
         return None
@@ -498,12 +497,13 @@ def _ieee(operation: Operation, unit: Signature) -> Kernel | None:
     steps = operation.steps
     if isinstance(steps[0], Flush):
         steps = steps[1:]
+    max_ieee_terms = 32
     if (
         len(steps) < 2
         or not isinstance(steps[0], Multiply)
         or not _in_floats(operation, unit)
         or not _rounded_products(operation, steps[0], unit)
-        or len(operation.k_index) > _MAX_IEEE_TERMS
+        or len(operation.k_index) > max_ieee_terms
     ):
         return None
     words = [step.nan for step in steps if isinstance(step, Multiply | Additions)]

@@ -44,7 +44,6 @@ NOT_GIVEN = -(1 << 31)
 """What stands in a table for a register without a value (MG_NOT_GIVEN)."""
 SPECIAL_CODES = Vocabulary("specials", SPECIALS)
 _i32, _u64 = ctypes.c_int32, ctypes.c_uint64
-_WIDTH = 112
 
 
 class FormatStruct(ctypes.Structure):
@@ -314,11 +313,12 @@ def _enum(vocabulary: Vocabulary) -> str:
 
 def _wrapped(head: str, items: list[str], tail: str) -> str:
     one = f"{head} {', '.join(items)} {tail}"
-    if len(one) <= _WIDTH:
+    width = 112
+    if len(one) <= width:
         return one
     lines, line = [head], "   "
     for item in items:
-        if len(line) + len(item) + 2 > _WIDTH:
+        if len(line) + len(item) + 2 > width:
             lines.append(line)
             line = "   "
         line += f" {item},"

@@ -21,9 +21,6 @@ from golden.model.engine import _AS_MATRIX, Engine, _Call, _lay_out, library
 from golden.program.program import Program
 from golden.program.signature import Bits, Signature
 
-_MANY = 1 << 16
-"""Products from which on it is worth asking whether doubles hold a program's numbers."""
-
 
 class _Plain(Engine):
     """A program as the core's structs alone."""
@@ -79,7 +76,9 @@ class Trials:
             CoreError: no memory, or an operation adds more than four earlier results.
         """
         plain = _prepared(program, self.signature)
-        if len(self._d) * self.signature.k >= _MANY:
+        # Products from which on it is worth asking whether doubles hold a program's numbers.
+        many = 1 << 16
+        if len(self._d) * self.signature.k >= many:
             plain.for_many()
         if len(self._d) and self._core.mg_run(ctypes.byref(plain.low), ctypes.byref(self._call)):
             raise CoreError("the C core ran out of memory")

@@ -20,8 +20,6 @@ from golden.number.formats import get_format
 
 GROUP = 16
 """Elements that share an exponent."""
-WIDTHS = (8, 4, 2)
-"""Bits of an element: a sign and a magnitude without a hidden bit."""
 _MAGNITUDE = 7
 """Bits of the widest magnitude; narrower ones are its highest bits."""
 Codes = npt.NDArray[Any]
@@ -73,7 +71,9 @@ def to_f16(codes: npt.ArrayLike, exponents: npt.ArrayLike, bits: int = 8) -> Cod
 def _parts(codes: npt.ArrayLike, exponents: npt.ArrayLike, bits: int) -> tuple[Codes, Codes, Codes, Codes]:
     """Of each element: sign, magnitude with the place of a hidden bit as its highest, the shift that brings
     the leading one there, and exponent."""
-    if bits not in WIDTHS:
+    # Bits of an element: a sign and a magnitude without a hidden bit.
+    widths = (8, 4, 2)
+    if bits not in widths:
         raise OperandError(f"argument 'bits' is {bits}, expected 8, 4 or 2")
     given, shared = np.asarray(codes), np.asarray(exponents)
     for name, array, most in (("codes", given, 1 << bits), ("exponents", shared, 256)):

@@ -66,8 +66,6 @@ def _against(d: Format, got: int, wanted: int) -> str:
     return "same" if kind in (-1, 3) else result_text(d, wanted)
 
 
-_COLUMNS = 104
-"""Of a trace on a page: the width of its box on a screen of 1440 pixels, and of a PDF's page."""
 _ORDINARY = "half_ulp"
 """The stimulus kind of the example of a unit that equals IEEE 754: its sums are rounded."""
 
@@ -91,13 +89,15 @@ def example(group: Group) -> str:
 
 
 def _traced(ins: Instruction, operands: dict[str, Any], case: str, wanted: str = "") -> str:
+    # Of a trace on a page: the width of its box on a screen of 1440 pixels, and of a PDF's page.
+    columns = 104
     return render(
         "example",
         case=case,
         kind=_ORDINARY,
         wanted=wanted,
         links="additions" if "b" in ins.absent else "fused multiply-adds",
-        trace=trace_text(ins.trace(**operands), _COLUMNS),
+        trace=trace_text(ins.trace(**operands), columns),
         explorer="" if ins.is_custom else address(ins, operands),
         command=command(ins, operands),
     )

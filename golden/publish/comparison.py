@@ -45,8 +45,6 @@ LETTERS = {
     "?": "no source says it",
 }
 """The letters of cells, as they are explained below each table; the page's head says more."""
-_REFUTED_LISTED = 4
-"""Other units of one place that are written out before it says how many more."""
 
 
 def pages() -> list[Page]:
@@ -270,8 +268,10 @@ def _recorded(case: Case, architecture: str, found: Evidence) -> dict[str, Any]:
 
 def _place_row(place: Place) -> list[str]:
     fmt = place.instruction.formats["d"]
-    others = [f"{text}: {result_text(fmt, value)}" for text, value in place.others[:_REFUTED_LISTED]]
-    more = len(place.others) - _REFUTED_LISTED
+    # Other units of one place that are written out before it says how many more.
+    refuted_listed = 4
+    others = [f"{text}: {result_text(fmt, value)}" for text, value in place.others[:refuted_listed]]
+    more = len(place.others) - refuted_listed
     words = "; ".join([*others, *([f"and {more} more"] if more > 0 else [])])
     where = f"tile {place.tile} ({place.kind.split(':')[0]}), row {place.row}, column {place.column}"
     file = link(f"`{place.file.rsplit('/', 1)[-1]}`", place.file)

@@ -19,7 +19,6 @@ from golden.publish import document
 from golden.publish.pictures import datapath, tree
 
 FORMS = (".md", ".html", ".pdf")
-_MOST_DATAPATHS = 3
 
 
 def check(out: str | Path) -> None:
@@ -77,7 +76,8 @@ def _pictures(found: Found) -> Iterator[str]:
     shown: dict[object, int] = {}
     for index, operation in enumerate(ins.program.operations):  # those of a chain look alike
         shown.setdefault((operation.steps, len(operation.k_index)), index)
-    for index in list(shown.values())[:_MOST_DATAPATHS]:
+    most_datapaths = 3
+    for index in list(shown.values())[:most_datapaths]:
         drawn = datapath.datapath(ins, index, f"datapath{index}")
         which = f", operation {index}" if len(ins.program.operations) > 1 else ""
         yield figure(drawn, f"Datapath {whose}{which}, with the width of every register.")

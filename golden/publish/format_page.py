@@ -22,8 +22,6 @@ from golden.publish.templating import render
 
 LISTED_BITS = 8
 """Formats up to this width get a table of all codes."""
-_GRID_BITS = 7
-"""From this width on the table is a grid of 16 columns, and the list of all codes is folded away."""
 _SPECIALS = {
     "ieee": "exponent all ones: fraction 0 is infinity, anything else a NaN",
     "all_ones_nan": "exponent and fraction all ones is the NaN; there is no infinity",
@@ -74,6 +72,8 @@ def markdown(name: str) -> str:
     fmt = get_format(name)
     listed = fmt.bits <= LISTED_BITS
     pictured = listed and fmt.is_float and fmt.name != "ue8m0"
+    # From this width on the table is a grid of 16 columns, and the list of all codes is folded away.
+    grid_bits = 7
     return render(
         "format",
         fmt=fmt,
@@ -88,7 +88,7 @@ def markdown(name: str) -> str:
         ignored_high=_ignored_high(fmt) if fmt.ignored_high else [],
         number_line=figure(number_line(fmt, f"line-{name}"), f"The numbers of {name}.") if pictured else "",
         codes=list(_code_rows(fmt)) if listed else [],
-        grid=list(_grid(fmt)) if listed and fmt.bits >= _GRID_BITS else [],
+        grid=list(_grid(fmt)) if listed and fmt.bits >= grid_bits else [],
         grid_head=["", *(f"`_{low:x}`" for low in range(16))],
         users=_users(fmt),
     )

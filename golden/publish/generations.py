@@ -30,8 +30,6 @@ from golden.stimuli import SEARCH_KINDS, generate
 
 TRIES_OF_A_KIND = 384
 """Dot products of each stimulus kind that a pair of different programs is run on."""
-TRIES_WHERE_EQUAL = 32
-"""The same where both programs are the same steps: running them only checks the bookkeeping."""
 
 _SEED = 0
 
@@ -160,7 +158,9 @@ def tally(pair: Pair) -> Tally:
     pairs of the same programs and formats are run once."""
     key = pair_key(pair)
     if key not in _tallies:
-        tries = TRIES_WHERE_EQUAL if arithmetic(pair.old) == arithmetic(pair.new) else TRIES_OF_A_KIND
+        # The same where both programs are the same steps: running them only checks the bookkeeping.
+        tries_where_equal = 32
+        tries = tries_where_equal if arithmetic(pair.old) == arithmetic(pair.new) else TRIES_OF_A_KIND
         _tallies[key] = _run(pair, tries)
     return _tallies[key]
 

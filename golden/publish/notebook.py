@@ -28,7 +28,6 @@ _CARD = (
 )
 _PRE = "font-family:monospace;line-height:1.25;background:none;color:inherit"
 _CELL = "text-align:{};padding:.1em .8em .1em 0;border:0;background:none;color:inherit"
-_MOST_OPERATIONS = 3
 
 
 @singledispatch
@@ -48,12 +47,13 @@ def _(ins: Instruction) -> str:
     ]
     parts = [_head(ins), _table(facts)]
     operations = ins.plain.program.operations
-    for index, operation in enumerate(operations[:_MOST_OPERATIONS]):
+    most_operations = 3
+    for index, operation in enumerate(operations[:most_operations]):
         steps = "".join(f"<li>{_text(step_text(step, ins.is_integer))}</li>" for step in operation.steps)
         picture = datapath.datapath(ins.plain, index, f"datapath{index}")
         parts.append(f"<ol>{steps}</ol>" + _folded(f"Datapath of {operation.algorithm}", picture, index == 0))
-    if len(operations) > _MOST_OPERATIONS:
-        parts.append(f"<p>and {len(operations) - _MOST_OPERATIONS} operations more</p>")
+    if len(operations) > most_operations:
+        parts.append(f"<p>and {len(operations) - most_operations} operations more</p>")
     return _card(parts)
 
 

@@ -24,7 +24,6 @@ FOLDER = "pictures"
 _PICTURE = re.compile(r"<svg\b.*?</svg>", re.S)
 _SLOT = re.compile(r'<svg data-slot="(\d+)"></svg>')
 _SHARED = re.compile(r'class="[^"]*\b(mg-fragment|mg-plot)\b')
-_LARGE = 3000
 _TITLE = re.compile(r"<title id=\"[^\"]*\">(.*?)</title>", re.S)
 _NAME = re.compile(r' aria-label="([^"]*)"')
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -68,7 +67,8 @@ def put(folder: Path, site: Path) -> None:
 def _placed(picture: str, shared: Path) -> str:
     """What stands in the page for a picture: itself, or a place of its size that loads it."""
     title, size = _TITLE.search(picture) or _NAME.search(picture), _SIZE.search(picture)
-    if not _SHARED.search(picture) or len(picture) < _LARGE or title is None or size is None:
+    large = 3000
+    if not _SHARED.search(picture) or len(picture) < large or title is None or size is None:
         return picture
     # The title names the instruction; without it the pictures of a layout are one.
     drawing = re.sub(

@@ -47,10 +47,6 @@ def spec_paths() -> list[str]:
     return sorted(f"spec/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.yaml"))
 
 
-_COLOURED = 20_000
-"""Characters of the longest file whose text is coloured: colours take up to ten times as much as the text."""
-
-
 def file_page(path: str) -> Page:
     """The page of one file of the repository."""
     return Page(source_page(path), path, partial(write_file, path))
@@ -64,7 +60,9 @@ def write_file(path: str) -> str:
     text = file.read_text("utf-8")
     fence = "`" * 4 if "```" in text else "`" * 3
     known = _LANGUAGES.get(file.suffix, "makefile" if file.name == "Makefile" else "text")
-    language = known if len(text) <= _COLOURED else "text"
+    # Characters of the longest file whose text is coloured: colours take up to ten times as much as the text.
+    coloured = 20_000
+    language = known if len(text) <= coloured else "text"
     return f"# {path}\n\n" + code(text, language).replace("```", fence, 1).removesuffix("```") + fence
 
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from sphinx.builders import Builder
     from sphinx.environment import BuildEnvironment
 
-_NOT_SEARCHED = -1
-"""The priority that keeps an object out of Sphinx's search."""
-
 
 class InstructionDomain(Domain):
     """See the module. It keeps nothing: the catalogue has it all."""
@@ -39,7 +36,9 @@ class InstructionDomain(Domain):
     def get_objects(self) -> Iterable[tuple[str, str, str, str, str, int]]:
         """(name, shown name, type, page, anchor, priority) of every name."""
         for name, page in objects():
-            yield name, name, "instruction", page, "", _NOT_SEARCHED
+            # The priority that keeps an object out of Sphinx's search.
+            not_searched = -1
+            yield name, name, "instruction", page, "", not_searched
 
     def resolve_xref(
         self,

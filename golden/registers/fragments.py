@@ -20,8 +20,6 @@ from golden.registers.layouts import Array, Family, Layout, family
 from golden.traits import Traits
 from golden.yamlfile import read
 
-_CONTAINERS = (1, 4, 8, 16, 32, 64)
-
 
 class Described(Protocol):
     """What this module reads of an instruction."""
@@ -122,11 +120,12 @@ def container(format_name: str, bits: int, kind: str) -> tuple[int, int, int]:
     A container is as wide as the element, except: kind::f8f6f4 and kind::mxf8f6f4 keep every element in a
     byte, e2m1 in bits 5:2, e3m2 and e2m3 in bits 5:0 (PTX ISA 9.7.14.5); tf32 fills its 32-bit register.
     """
-    element = next(width for width in _CONTAINERS if bits <= width) if bits > 8 else bits
+    containers = (1, 4, 8, 16, 32, 64)
+    element = next(width for width in containers if bits <= width) if bits > 8 else bits
     if (kind, format_name) in _special_containers():
         width, shift = _special_containers()[(kind, format_name)]
         return width, element, shift
-    return next(width for width in _CONTAINERS if element <= width), element, 0
+    return next(width for width in containers if element <= width), element, 0
 
 
 def _container(ins: Described, operand: str) -> tuple[int, int, int]:

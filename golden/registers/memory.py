@@ -19,8 +19,6 @@ SWIZZLES = (0, 32, 64, 128)
 """Bytes of a swizzled row; 0: none."""
 CHUNK = 16
 """Bytes that stay together, whatever the swizzle."""
-_LINE_BIT = 7
-"""Bits of the byte address from here on are those that a swizzle reads: lines of 128 bytes."""
 _CORE_ROWS = 8
 """Rows of a core matrix, 16 bytes each."""
 SCALE_ROWS, SCALE_COLS = 128, 4
@@ -33,7 +31,9 @@ def swizzled(address: int, swizzle: int) -> int:
     if not swizzle:
         return address
     bits = swizzle // CHUNK - 1  # 1, 3, 7: as many chunks as a row has, less one
-    return address ^ (address >> _LINE_BIT & bits) << 4
+    # Bits of the byte address from here on are those that a swizzle reads: lines of 128 bytes.
+    line_bit = 7
+    return address ^ (address >> line_bit & bits) << 4
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from golden.errors import MetadataError
 
 ORDERED = (0x4, 0x8, 0x9, 0xC, 0xD, 0xE)
-SWAPPED = (0x1, 0x2, 0x3, 0x6, 0x7, 0xB)
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,8 @@ class Pattern:
         """Returns the nibbles that the instruction accepts."""
         if self.name == "1:2":
             return 0x4, 0xE
-        return ORDERED if ordered else tuple(sorted(ORDERED + SWAPPED))
+        swapped = (0x1, 0x2, 0x3, 0x6, 0x7, 0xB)
+        return ORDERED if ordered else tuple(sorted(ORDERED + swapped))
 
     def columns(self, metadata: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Returns the logical column of every stored element:

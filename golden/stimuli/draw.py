@@ -25,8 +25,6 @@ from golden.stimuli.codes import (
 )
 
 _U8, _U32, _U64 = (np.dtype(name) for name in ("u1", "<u4", "<u8"))
-_SCALE_REACH = 20
-"""How far (in binades) ordinary random scales lie from one."""
 
 
 class Draw:
@@ -176,9 +174,11 @@ class Draw:
 
     def random_scales(self) -> None:
         """Draws scales within a few binades of one, with random fractions."""
+        # How far (in binades) ordinary random scales lie from one.
+        scale_reach = 20
         for name, codes in self.scales.items():
             codes[...] = self.numbers(
-                self.unit.formats[name], self.pick(-_SCALE_REACH, _SCALE_REACH, codes.shape)
+                self.unit.formats[name], self.pick(-scale_reach, scale_reach, codes.shape)
             )
 
     def zeros(self, fmt: Format, shape: tuple[int, ...]) -> Bits:

@@ -23,10 +23,6 @@ from golden.stimuli.draw import Draw
 
 Flags = npt.NDArray[np.bool_]
 _LENGTHS = ((1, 1), (2, 2), (3, 8), (16, 40))
-_SHARES = (0.25, 0.45, 0.26, 0.04)
-"""How long sequences are, from and to, and the share of each in the number of sequences."""
-LONG = 16
-"""Dot products of a sequence that is kept finite: infinities and NaNs would stay in it to its end."""
 _RAMP, _RAMP_SHARE = 1024, 8
 """Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
 integer accumulator ten bits beyond the largest dot product."""
@@ -39,8 +35,6 @@ _ONE, _OTHERS, _LANE, _TURNS, _ALL = range(5)
 _SHARED, _SHARED_SHARES = (_ONE, _OTHERS, _LANE, _TURNS, _ALL), (0.4, 0.3, 0.12, 0.12, 0.06)
 """What they share with the last: one operand, all but one, all but one element, all in turn with the one
 before it, all."""
-_LOADED = 0.3
-"""Share of the dot products that do not clear with which a unit that can takes c in."""
 
 
 def reuse(operands: dict[str, Bits], rng: np.random.Generator) -> dict[str, Bits]:
@@ -105,7 +99,9 @@ def arrange(
     starts, lengths = _plan(count, rng)
     origin = np.arange(count)
     # Long sequences get dot products of moderate size: one infinity would hide all that follow it.
-    long_ones = np.repeat(lengths >= LONG, lengths)
+    # Dot products of a sequence that is kept finite: infinities and NaNs would stay in it to its end.
+    long = 16
+    long_ones = np.repeat(lengths >= long, lengths)
     tame = _tame(takes, operands)
     wild = np.flatnonzero(long_ones & ~tame)
     if tame.any():
@@ -151,7 +147,9 @@ def _loads(
 ) -> npt.NDArray[np.uint8]:
     """Where a unit takes c in: never with `clear`, and in long sequences no infinity and no NaN. Where it
     does not, it is given a c that must not matter."""
-    share = np.where(long_ones, _LOADED / 4, _LOADED)
+    # Share of the dot products that do not clear with which a unit that can takes c in.
+    loaded = 0.3
+    share = np.where(long_ones, loaded / 4, loaded)
     fit = np.isfinite(to_float(takes.formats["c"], c)) | ~long_ones
     return np.asarray((rng.random(len(c)) < share) & (clear == 0) & fit, np.uint8)
 
@@ -210,7 +208,9 @@ def _ramp(takes: Signature, operands: dict[str, Bits], clear: Bits, rng: np.rand
 
 def _plan(count: int, rng: np.random.Generator) -> tuple[Bits, Bits]:
     """Where sequences start and how long they are, without gaps up to `count`."""
-    kinds = rng.choice(len(_SHARES), count, p=_SHARES)
+    # How long sequences are, from and to, and the share of each in the number of sequences.
+    shares = (0.25, 0.45, 0.26, 0.04)
+    kinds = rng.choice(len(shares), count, p=shares)
     low, high = np.array(_LENGTHS).T
     ends = np.cumsum(rng.integers(low[kinds], high[kinds] + 1))
     starts = np.concatenate([[0], ends])[:-1] if count else ends

@@ -23,8 +23,6 @@ SAMPLES = 100_000
 ARCHITECTURE = "ampere"
 CHAINS = 1000
 """Chains of matrix products by default."""
-CHAIN_SHOWN = (1, 2, 5, 8, 10, 20)
-"""Lengths of chains that the table shows."""
 _OPERATIONS = {
     "multiplication": "multiplication",
     "inner_product": "inner product",
@@ -143,11 +141,13 @@ def _c_table(found: Profile) -> Table:
 
 def _chain_table(chain: dict[str, dict[str, list[float | None]]]) -> Table:
     rows: list[tuple[Any, ...]] = []
+    # Lengths of chains that the table shows.
+    chain_shown = (1, 2, 5, 8, 10, 20)
     for types, by_init in chain.items():
         for init, errors in by_init.items():
-            cells = ["overflow" if errors[n - 1] is None else errors[n - 1] for n in CHAIN_SHOWN]
+            cells = ["overflow" if errors[n - 1] is None else errors[n - 1] for n in chain_shown]
             rows.append((types, _DRAWN[init], *cells))
-    head = ("types", "drawn", *(f"N = {n}" for n in CHAIN_SHOWN))
+    head = ("types", "drawn", *(f"N = {n}" for n in chain_shown))
     return Table("chain", "Relative l2 error after N chained products (Figure 17)", head, rows)
 
 

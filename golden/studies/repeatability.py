@@ -21,8 +21,6 @@ NAME = "repeatability"
 SAMPLES = 8
 """Dot products that are put at every place of a tile."""
 
-_MOST_ASKED = 10_000
-"""The query budget for one unit, in dot products."""
 _KIND = "random_bits"
 
 
@@ -54,9 +52,11 @@ def find(unit: Subject, samples: int) -> Repeated:
     """Asks one unit."""
     ins, answering = unit.ins, unit.answering
     dots = FunctionUnit.like(ins, answering.dot)  # places of the tile are tried below, more of them
-    found = check_repeatability(Box(dots, _MOST_ASKED, math.inf), lambda *place: np.random.default_rng(place))
+    # The query budget for one unit, in dot products.
+    most_asked = 10_000
+    found = check_repeatability(Box(dots, most_asked, math.inf), lambda *place: np.random.default_rng(place))
     operands = stimuli.generate(ins, _KIND, samples, np.random.default_rng(8))
-    tile = Box(answering, _MOST_ASKED, math.inf).tile
+    tile = Box(answering, most_asked, math.inf).tile
     moved = [] if tile is None else at_every_place(ins, operands, tile)
     return Repeated(unit, found.queries, found.differ, len(moved), sum(one is not None for one in moved))
 

@@ -22,10 +22,6 @@ from golden.vectors.word import WordLayout
 Bits = npt.NDArray[Any]
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 """The earliest date of a ZIP member, so that equal content gives equal bytes."""
-_COPY = 1 << 20
-"""Bytes that are copied at a time."""
-_MAX_NAMES = 1 << 16
-"""Bytes of the names of the kinds."""
 
 
 def write(
@@ -61,7 +57,9 @@ def _member(
     with archive.open(info, "w", force_zip64=True) as member:
         header = {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(member, header)
-        while block := spool.read(_COPY):
+        # Bytes that are copied at a time.
+        copy = 1 << 20
+        while block := spool.read(copy):
             member.write(block)
 
 
@@ -72,7 +70,9 @@ def read(path: Path, layout: WordLayout, count: int) -> tuple[dict[str, Bits], B
         "kinds": (np.dtype(np.uint8), (count,))
     }
     size = sum(dtype.itemsize * math.prod(shape) + 256 for dtype, shape in wanted.values())
-    found = read_arrays(path, (*wanted, "kind_names"), most=size + _MAX_NAMES)
+    # Bytes of the names of the kinds.
+    max_names = 1 << 16
+    found = read_arrays(path, (*wanted, "kind_names"), most=size + max_names)
     for name, (dtype, shape) in wanted.items():
         held = (found[name].dtype, found[name].shape) if name in found else "missing"
         if held != (dtype, shape):

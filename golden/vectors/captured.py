@@ -43,8 +43,6 @@ from golden.vectors.archive import ZIP_DATE
 Bits = npt.NDArray[Any]
 SCHEMA = 2
 """The schema that is written."""
-_READABLE = (1, 2)
-"""The schemas that are read."""
 _read: dict[tuple[bytes, str | None], dict[str, Any]] = {}
 """Manifests by the SHA-256 of their text."""
 ARRAYS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
@@ -71,8 +69,6 @@ _MANIFEST = {
     "operand_classes": dict,
     "instructions": dict,
 }
-_MAX_FILE = 1 << 30
-"""Bytes of one file of vectors."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +139,11 @@ def _checked(path: Path, content: bytes, architecture: str | None) -> dict[str, 
 
 
 def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None:
-    if not isinstance(manifest, dict) or manifest.get("schema") not in _READABLE:
+    # The schemas that are read.
+    readable = (1, 2)
+    if not isinstance(manifest, dict) or manifest.get("schema") not in readable:
         found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
-        raise FileFormatError(f"{path}: schema is {found}, expected {' or '.join(map(str, _READABLE))}")
+        raise FileFormatError(f"{path}: schema is {found}, expected {' or '.join(map(str, readable))}")
     _check_keys(manifest, _MANIFEST, f"{path}")
     _check_keys(manifest["device"], dict.fromkeys(device_facts(manifest["device"]), str), f"{path}: device")
     if architecture is not None and manifest["architecture"] != architecture:
@@ -250,7 +248,9 @@ def _load_entry(manifest: dict[str, Any], name: str, folder: Path) -> Captured:
 
 
 def _read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, Bits]:
-    content = read_bytes(path, _MAX_FILE)
+    # Bytes of one file of vectors.
+    max_file = 1 << 30
+    content = read_bytes(path, max_file)
     digest = hashlib.sha256(content).hexdigest()
     if digest != entry["sha256"]:
         raise FileFormatError(

@@ -19,8 +19,6 @@ from golden.vectors.word import Field, WordLayout
 
 Bits = npt.NDArray[Any]
 Chars = npt.NDArray[np.uint8]
-_AT_ONCE = 4096
-"""Lines that are made together: this number stays in the caches of a core."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,10 @@ class Lines:
         self, arrays: dict[str, Bits], kinds: Bits, start: int, tails: Sequence[bytes] | None
     ) -> Iterator[bytes]:
         """The same, some lines at a time."""
-        for first in range(0, len(kinds), _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
+        # Lines that are made together: this number stays in the caches of a core.
+        at_once = 4096
+        for first in range(0, len(kinds), at_once):
+            some = slice(first, first + at_once)
             own = {name: codes[some] for name, codes in arrays.items()}
             ends = None if tails is None else tails[some]
             yield self._encoded(own, kinds[some], start + first, ends)

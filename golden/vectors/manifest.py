@@ -18,7 +18,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from golden import stimuli
 from golden.errors import FileFormatError, nearest
@@ -28,8 +29,6 @@ from golden.vectors.word import RESULTS, WordLayout
 
 SCHEMA = 2
 """The schema that is written."""
-_READABLE = (1, 2)
-"""The schemas that are read."""
 _SHOWN = 5
 """Files of a folder that a message names."""
 BIT_ORDER = (
@@ -153,33 +152,19 @@ def fields_of(ins: Instruction, layout: WordLayout) -> list[dict[str, Any]]:
 
 
 _NUMBER = (int, float)
+
+
+def _types(hint: Any) -> tuple[type, ...]:
+    """What JSON holds in place of a value of this type."""
+    sides = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return tuple(get_origin(side) or side for side in sides)
+
+
 _KEYS: dict[str, type | tuple[type, ...]] = {
-    **{
-        "schema": int,
-        "bit_order": str,
-        "file": str,
-        "format": str,
-        "level": str,
-        "architecture": str,
-        "instruction": str,
-    },
-    **{
-        "spec_sha256": str,
-        "version": str,
-        "seed": int,
-        "weights": (dict, type(None)),
-        "count": int,
-        "operand_width": int,
-    },
-    **{
-        "result_width": int,
-        "fields": list,
-        "classes": dict,
-        "bytes": int,
-        "sha256": str,
-        "signals": (dict, type(None)),
-    },
-    **{"parts": list, "digest": str},
+    "schema": int,
+    "bit_order": str,
+    **{name: _types(hint) for name, hint in get_type_hints(Manifest).items()},
+    "digest": str,
 }
 _PART = {"line": int, "lines": int, "bytes": int, "crc32": str}
 
@@ -196,8 +181,10 @@ def load(path: str | Path) -> Manifest:
         raise FileFormatError(_why_none(Path(path)))
     values = read_json(file)
     schema = values.get("schema") if isinstance(values, dict) else None
-    if isinstance(schema, bool) or schema not in _READABLE:
-        raise FileFormatError(f"{file}: no manifest of schema {' or '.join(map(str, _READABLE))}")
+    # The schemas that are read.
+    readable = (1, 2)
+    if isinstance(schema, bool) or schema not in readable:
+        raise FileFormatError(f"{file}: no manifest of schema {' or '.join(map(str, readable))}")
     keys = {key: kind for key, kind in _KEYS.items() if schema > 1 or key != "digest"}
     check_keys(values, keys, str(file))
     _check_values(values, file)

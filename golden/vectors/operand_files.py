@@ -27,8 +27,6 @@ from golden.number.rounding import encode_fraction
 Bits = npt.NDArray[Any]
 NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode", "clear", "load")
 _SUFFIXES = (".npy", ".npz", ".hex", ".txt")
-MAX_HEX = 1 << 30
-"""Bytes of hex text that are read."""
 _POWER = re.compile(r"([+-]?)(?:([0-9.]+)\*)?2(?:\*\*|\^)\(?([+-]?\d+)\)?$")
 
 
@@ -169,7 +167,9 @@ def read_hex(path: str | Path, fmt: Format, shape: tuple[int, ...], name: str) -
     """Reads hex text and shapes it (batch, *shape)."""
     file = Path(path)
     try:
-        text = read_bytes(file, MAX_HEX).decode("ascii")
+        # Bytes of hex text that are read.
+        max_hex = 1 << 30
+        text = read_bytes(file, max_hex).decode("ascii")
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{file}: not hex text: byte {error.start} is not ASCII") from None
     codes = [

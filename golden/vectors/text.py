@@ -22,9 +22,6 @@ from golden.vectors.lines import Flags, Hex, Index, KindName, KindNumber, Lines,
 from golden.vectors.manifest import Manifest
 from golden.vectors.word import TESTFLOAT_FLAGS, WordLayout
 
-MAX_SV = 65536
-"""Vectors that a SystemVerilog package may hold; simulators compile every one of them."""
-
 
 @dataclass(frozen=True)
 class TextFormat:
@@ -111,9 +108,11 @@ def package_name(file: str) -> str:
 
 
 def _sv_header(manifest: Manifest, layout: WordLayout, columns: tuple[str, ...]) -> list[str]:
-    if manifest.count > MAX_SV:
+    # Vectors that a SystemVerilog package may hold; simulators compile every one of them.
+    max_sv = 65536
+    if manifest.count > max_sv:
         raise FileFormatError(
-            f"{manifest.file}: {manifest.count} vectors, a SystemVerilog package holds at most {MAX_SV}; "
+            f"{manifest.file}: {manifest.count} vectors, a SystemVerilog package holds at most {max_sv}; "
             "use readmemh"
         )
     width = layout.operand_width + layout.result_width

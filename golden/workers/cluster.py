@@ -14,8 +14,6 @@ from typing import Any
 
 from golden.errors import ToolMissing, WorkerError, pip_install
 
-PATIENCE = 20.0
-"""Seconds in which a scheduler must answer."""
 _ADDRESS = re.compile(r"(?:[a-z]+://)?[^/\s:]+:\d+", re.ASCII)
 
 
@@ -43,7 +41,9 @@ def cluster(jobs: int, scheduler: str, gpus: int | None = None) -> Iterator[Exec
         if scheduler == LOCAL_CLUSTER:
             place = stack.enter_context(_local(distributed, jobs, gpus))
         try:
-            client = stack.enter_context(distributed.Client(place, timeout=PATIENCE))
+            # Seconds in which a scheduler must answer.
+            patience = 20.0
+            client = stack.enter_context(distributed.Client(place, timeout=patience))
         except (OSError, TimeoutError) as error:
             raise WorkerError(f"no Dask scheduler answers at {scheduler}: {error}") from None
         # Not pure: a shard that is run again is run, and not looked up by its name.

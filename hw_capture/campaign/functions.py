@@ -28,8 +28,6 @@ from hw_capture.kernels import toolchain
 _TEMPLATE = Path(__file__).with_name("functions.cu")
 _MOST = 16
 """Differing codes that an outcome holds."""
-_BLOCKS = 1 << 14
-"""Blocks for 2^32 codes, 2^18 each."""
 _FORMS = {
     "f32": "{{.reg .f32 a, b; mov.b32 a, %1; {name} b, a; mov.b32 %0, b;}}",
     "16": "{{.reg .b16 a, b; cvt.u16.u32 a, %1; {name} b, a; cvt.u32.u16 %0, b;}}",
@@ -81,7 +79,9 @@ def sweep(gpu: Device, architecture: str, name: str, target: str) -> Outcome:
     own = c_name(name).removeprefix("mg_")
     found = gpu.empty(8 * (2 + _MOST), fill=0)
     digests = gpu.empty(8 * GROUPS, fill=0)
-    module.get(f"compare_{own}")(found, digests, grid=_BLOCKS if width == 32 else 1, block=256)
+    # Blocks for 2^32 codes, 2^18 each.
+    blocks = 1 << 14
+    module.get(f"compare_{own}")(found, digests, grid=blocks if width == 32 else 1, block=256)
     counts = gpu.download(found, (2 + _MOST,), np.uint64)
     if int(counts[0]) != 1 << width:
         raise DeviceError(f"{name}: the GPU compared {counts[0]} codes, expected {1 << width}")

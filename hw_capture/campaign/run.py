@@ -32,7 +32,6 @@ from hw_capture.record.capture import target_for
 ALL_KINDS = -1
 LAUNCH_SECONDS = 0.2
 """How long a launch on a GPU should take."""
-_FIRST_LAUNCH = 1 << 14
 
 
 class Bench(Protocol):
@@ -219,7 +218,8 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
     ins = bench.ins
     per_tile = dots_of_tile(ins)
     wanted = math.ceil(plan.dots / per_tile)
-    before, done, size, spent = bench.counts(), 0, min(_FIRST_LAUNCH, wanted), 0.0
+    first_launch = 1 << 14
+    before, done, size, spent = bench.counts(), 0, min(first_launch, wanted), 0.0
     while done < wanted and spent < plan.seconds:
         start = time.perf_counter()
         try:

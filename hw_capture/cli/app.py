@@ -20,7 +20,7 @@ from golden.workers import MOST_WORKERS
 if TYPE_CHECKING:
     from golden.identify.blackbox.plugins import Chip
     from golden.unit import Unit
-    from hw_capture.record.capture import Report
+    from hw_capture.record.store import Options, Report
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -88,7 +88,9 @@ def capture(
     from golden.catalog.resolver import resolver
     from hw_capture.cpu import machine
     from hw_capture.kernels import build
+    from hw_capture.record.store import Options
 
+    options = Options(seed, per_kind, jobs, max_mib << 20)
     unknown_target = arch.startswith(("sm_", "gfx")) and resolver().meant(arch) is None
     architecture = build.architecture_of(arch) if unknown_target else resolver().called(arch)
     if machine.architecture_runs_here(architecture):
@@ -96,7 +98,7 @@ def capture(
             raise typer.BadParameter(
                 "a CPU has neither kernels to compile nor a choice of N", param_hint="--arch"
             )
-        _capture_cpu(architecture, out, only, seed, per_kind, as_json)
+        _capture_cpu(architecture, out, only, options, as_json)
         return
     chosen, left = build.select(architecture, pattern(only), _columns(n))
     if not chosen:
@@ -108,11 +110,9 @@ def capture(
     if out is None:
         raise typer.BadParameter("name a folder, such as vectors/hopper", param_hint="--out")
     from hw_capture.gpu import device, hip_device
-    from hw_capture.record.capture import Options
     from hw_capture.record.capture import capture as record
     from hw_capture.record.runner import GpuRunner
 
-    options = Options(seed, per_kind, jobs, max_mib << 20)
     opened = device.open(gpu) if build.nvcc_compiles(architecture) else hip_device.open(gpu)
     with opened as card, progress_bar(not as_json) as progress:
         report = record(chosen, out, GpuRunner(card), options, progress)
@@ -121,14 +121,13 @@ def capture(
 
 
 def _capture_cpu(
-    architecture: str, out: Path | None, only: str | None, seed: int, per_kind: int, as_json: bool
+    architecture: str, out: Path | None, only: str | None, options: Options, as_json: bool
 ) -> None:
     """The same of the CPU in this machine."""
     import golden
     from golden.errors import no_match
     from hw_capture.cpu import capture as cpu_capture
     from hw_capture.cpu import machine
-    from hw_capture.record.capture import Options
 
     if out is None:
         raise typer.BadParameter("name a folder, such as vectors/sapphire_rapids", param_hint="--out")
@@ -139,7 +138,7 @@ def _capture_cpu(
         raise no_match(f"instruction of {architecture}", only or "", [ins.name for ins in everything])
     cpu = machine.open()
     with progress_bar(not as_json) as progress:
-        report = cpu_capture.capture(cpu, chosen, out, Options(seed, per_kind), progress)
+        report = cpu_capture.capture(cpu, chosen, out, options, progress)
     _print_capture(report, out, as_json)
     _end(bool(report.differ), [name for name, _ in report.failed], "recorded")
 

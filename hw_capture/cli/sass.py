@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from golden.catalog.ptx_forms import Form
     from golden.catalog.sass import Table
 
-_SHOWN = 20
-"""Differences of one target that --check writes out."""
-
 
 def _names() -> list[str]:
     from golden.catalog.ptx_forms import load
@@ -209,10 +206,12 @@ def _print_check(target: str, found: dict[str, Any]) -> None:
     if found["ptxas"] != found["recorded"]:
         typer.echo(f"{target}: ptxas is {found['ptxas']}, the table was made with {found['recorded']}")
     differences = found["differences"]
-    for line in differences[:_SHOWN]:
+    # Differences of one target that --check writes out.
+    shown = 20
+    for line in differences[:shown]:
         typer.echo(f"{target}: {line}")
-    if len(differences) > _SHOWN:
-        typer.echo(f"{target}: and {len(differences) - _SHOWN} more")
+    if len(differences) > shown:
+        typer.echo(f"{target}: and {len(differences) - shown} more")
     typer.echo(f"{target}: {found['rows']} rows, {len(differences) or 'none'} differ")
 
 

@@ -40,7 +40,6 @@ FORMS = ("registers", "shared", "tensor")
 memory, everything else from registers."""
 PARAMETERS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "d")
 BLOCK = 128
-_MOST_BLOCKS = 1056
 _CASTS = {
     "f": ("float", "__uint_as_float", "__float_as_uint"),
     "d": ("double", "__longlong_as_double", "__double_as_longlong"),
@@ -121,7 +120,8 @@ def _warpgroup(ins: Instruction) -> bool:
 def geometry(ins: Instruction, count: int) -> tuple[int, int]:
     """Returns (blocks, threads of a block) for `count` executions."""
     blocks = -(-count * lanes(ins) // BLOCK)
-    return max(1, min(blocks, _MOST_BLOCKS)), BLOCK
+    most_blocks = 1056
+    return max(1, min(blocks, most_blocks)), BLOCK
 
 
 @lru_cache(maxsize=256)

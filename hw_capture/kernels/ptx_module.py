@@ -21,7 +21,6 @@ from golden.catalog.ptx_forms import DESTINATIONS, SOURCES, Form, substituted
 PREDICATE_MARK = 0x5A5A5
 STRIDE = 0x1230
 FRAME = "frame"
-_STEP = 16
 LAST_OFFSET = 240
 """Where the frame's own word is loaded and stored, behind all operands and results."""
 RESULTS = 256
@@ -57,7 +56,8 @@ class Case:
 
 def offset_of(place: int) -> int:
     """Where the source or result of a place lies, in bytes."""
-    return _STEP * place
+    step = 16
+    return step * place
 
 
 def cases(forms: Sequence[Form]) -> list[Case]:

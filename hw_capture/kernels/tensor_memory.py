@@ -24,7 +24,6 @@ from golden.registers.tensor_memory import A_COLUMNS, SCALE_A_COLUMNS, Place, Te
 from hw_capture.kernels import kernels
 
 GENERATOR = "tcgen05"
-_MOST_COLUMNS = 512
 _FORMATS = {
     "f16": {"f16": 0, "bf16": 1},
     "tf32": {"tf32": 2},
@@ -157,7 +156,8 @@ def _held(ins: Instruction, form: str) -> list[tuple[str, int, int]]:
     for name, width in widths.items():
         found.append((name, width, first))
         first += width
-    assert first <= _MOST_COLUMNS
+    most_columns = 512
+    assert first <= most_columns
     return found
 
 

@@ -19,8 +19,6 @@ CLASS_SETS = {
     MIXED: ["every kind: row i of A, column i of B and C[i][i] are dot product i, the kinds in turn"],
 }
 """Words for the class of a tile, as the manifest has them."""
-_LARGE = 8 << 10
-"""Bytes of a tile from which on one tile holds every kind, instead of one tile for each kind."""
 
 
 def tile_bytes(ins: Instruction) -> int:
@@ -36,7 +34,9 @@ def draw(ins: Instruction, seed: int, per_kind: int = 1) -> tuple[dict[str, Bits
     Returns:
         Operands (tiles, ...) as `ins(...)` takes them, the class set, and the class of every tile.
     """
-    if tile_bytes(ins) >= _LARGE:
+    # Bytes of a tile from which on one tile holds every kind, instead of one tile for each kind.
+    large = 8 << 10
+    if tile_bytes(ins) >= large:
         operands = _mixed(ins, seed, per_kind)
         return operands, MIXED, [0] * len(operands["c"])
     count = 2 * per_kind * len(stimuli.KINDS) * ins.blocks

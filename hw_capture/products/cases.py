@@ -56,8 +56,6 @@ TRITON_SHAPES = ((128, 128, 256), (64, 64, 1024), (48, 32, 2048))
 IN_PARTS = ("tf32x3", "bf16x3", "bf16x6")
 """Values of `input_precision` with which Triton cuts f32 operands into parts."""
 FLOATS = ("f16", "bf16")
-FILTER_K = 9 * 64
-"""K of a convolution by 3 x 3 filters: whole stretches of 64 channels. N is a square of places."""
 FP8 = (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"))
 
 
@@ -160,7 +158,9 @@ def cases(seed: int = 1, shapes: Sequence[tuple[int, int, int]] = SHAPES, spread
             for most in (0, 32, 128):
                 yield Case("triton_dot", "e4m3", "e4m3", "f32", options={"imprecise": most}, **size)
             yield Case("triton_dot", "e4m3", "e4m3", "f32", options={"warps": 1}, **size)
-        if k % FILTER_K == 0 and min(m, n) > 1 and math.isqrt(n) ** 2 == n:
+        # K of a convolution by 3 x 3 filters: whole stretches of 64 channels. N is a square of places.
+        filter_k = 9 * 64
+        if k % filter_k == 0 and min(m, n) > 1 and math.isqrt(n) ** 2 == n:
             for name in (*FLOATS, "f32"):
                 yield Case("conv", name, name, name, **size)
     for (call, fmt), found in MORE.items() if shapes is SHAPES else ():

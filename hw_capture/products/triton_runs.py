@@ -20,13 +20,7 @@ from hw_capture.products import triton_kernels as kernels
 
 Bits = npt.NDArray[Any]
 PRODUCTS = ("grouped", "persistent", "split", "narrow_weights", "scaled_blocks", "gated")
-_SHARED = 160 << 10
-"""Bytes of the tiles of A and B in two stages, within the 227 KiB of shared memory that a block can have."""
 _STAGES = 2
-_SPECIAL = 0.002
-"""Of operands with SPECIAL, the share of codes drawn from all: large and small numbers, infinities, NaNs."""
-_SPREAD = 4
-"""Exponents of operands: sums cancel, and fp8 has room for it."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +93,15 @@ class Run:
     def _draw(self, operand: str, fmt: str, shape: tuple[int, ...]) -> Bits:
         rng, form = self._rng(operand), get_format(fmt)
         # The exponentials of a gate overflow where its sums are large.
-        codes = drawn(rng, form, shape, 1 if self.kernel == "gated" else _SPREAD)
+        # Exponents of operands: sums cancel, and fp8 has room for it.
+        spread = 4
+        codes = drawn(rng, form, shape, 1 if self.kernel == "gated" else spread)
         if self.options.get("SPECIAL"):
             any_code = rng.integers(0, 1 << form.storage, shape, np.uint64).astype(form.dtype)
-            codes = np.where(rng.random(shape) < _SPECIAL, any_code, codes)
+            # Of operands with SPECIAL, the share of codes drawn from all: large and small numbers,
+            # infinities, NaNs.
+            special = 0.002
+            codes = np.where(rng.random(shape) < special, any_code, codes)
         return codes
 
 
@@ -244,7 +243,10 @@ def _drawn(rng: np.random.Generator, kernel: str, a: str, b: str, seed: int) -> 
     size = max(get_format(a).dtype.itemsize, get_format(b).dtype.itemsize)
     while True:
         blocks = (one(16, 32, 64, 64, 128), one(16, 32, 64, 128), one(32, 64, 128))
-        if sum(blocks[:2]) * blocks[2] * size * _STAGES <= _SHARED and blocks[0] * blocks[1] <= 1 << 13:
+        # Bytes of the tiles of A and B in two stages, within the 227 KiB of shared memory that a block can
+        # have.
+        shared = 160 << 10
+        if sum(blocks[:2]) * blocks[2] * size * _STAGES <= shared and blocks[0] * blocks[1] <= 1 << 13:
             break
     warps = one(1, 2, 4, 4, 4, 8)
     if blocks[0] * blocks[1] >= 1 << 13:

@@ -37,7 +37,6 @@ from hw_capture.record.verify import replayed
 Bits = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
 _NO_ELEMENT, _NO_PLACE = -1, -2
-_SAMPLES = (8, 96)
 _BLOCK = 1 << 18
 _SEEN, _NO_FAULT, _UNDEFINED = "seen", "moves nothing", "metadata without a meaning"
 _SAME, _UNSEEN = "the recorded matrices are the same with it", "no recorded result changes"
@@ -419,7 +418,8 @@ def _search(recorded: _Recorded, operand: str, placement: Placement) -> tuple[Fa
     rng = np.random.default_rng(len(faults.names))
     found = np.full(len(faults.names), _SEEN, object)
     left = np.arange(len(faults.names))
-    for count in _SAMPLES:
+    samples = (8, 96)
+    for count in samples:
         part = faults.chosen(left)
         line, usable = _moved(placement, part, count, recorded.widths[operand.split(" ")[0]], rng)
         execution = rng.integers(0, recorded.executions, line.shape)

@@ -31,7 +31,6 @@ _STATE = (
 )
 CLOCKS = 16 * 32 * 256
 """Bytes for the two clock readings of 32 warps in many runs."""
-_CALIBRATIONS = 40
 POWER_LIMIT = 0x04
 _SLOW = {
     POWER_LIMIT: "the power limit",
@@ -89,13 +88,14 @@ def clock_rate(gpu: Device, kernel: Kernel) -> float:
     """MHz of a multiprocessor at work: cycles by nanoseconds, the median of runs after those that wake it."""
     out = gpu.empty(16, 0)
     rates = []
-    for _ in range(_CALIBRATIONS):
+    calibrations = 40
+    for _ in range(calibrations):
         kernel(out, np.uint64(2_000_000), grid=1, block=1)  # cycles that it waits
         cycles, nanoseconds = (int(x) for x in gpu.download(out, (2,), np.uint64))
         if cycles <= 0 or nanoseconds <= 0:
             raise DeviceError("kernel clock_rate: it measured no time")
         rates.append(1000 * cycles / nanoseconds)
-    return statistics.median(rates[_CALIBRATIONS // 2 :])
+    return statistics.median(rates[calibrations // 2 :])
 
 
 def state() -> dict[str, str]:

@@ -120,10 +120,6 @@ def _matched(ours: Iterable[Figure], theirs: Iterable[Figure]) -> Iterator[tuple
 # Two recordings by the same code ----------------------------------------------------------------------------
 
 
-FEW_WARPS = 4
-"""One warp on each sub-core: the most that do not share one."""
-
-
 @dataclass(frozen=True)
 class Group:
     """Figures of one kind: how many both recordings hold, how many are within the tolerance, and the worst.
@@ -163,7 +159,9 @@ def _kind(figure: Figure) -> str:
     text = figure.quantity.replace("_", " ")
     if figure.warps is None:
         return f"{text} by size" if figure.key.size is not None else text
-    return f"{text}, {'up to' if figure.warps <= FEW_WARPS else 'more than'} {FEW_WARPS} warps"
+    # One warp on each sub-core: the most that do not share one.
+    few_warps = 4
+    return f"{text}, {'up to' if figure.warps <= few_warps else 'more than'} {few_warps} warps"
 
 
 def _group(kind: str, found: list[tuple[float, Figure, Figure]], tolerance: float) -> Group:

@@ -14,7 +14,6 @@ from hw_capture.timing import movement, wmma_moves
 from hw_capture.timing.programs import Subject
 
 _FULL_SWEEP = tuple(range(8, 257, 8))
-_SWEEP = (8, 16, 32, 64, 128, 192, 256)
 _WGMMA_TYPES = (
     ("16", "f32.f16.f16", ""),
     ("16", "f16.f16.f16", ""),
@@ -111,7 +110,8 @@ def _wgmma(architecture: str) -> Iterable[Subject]:
         (f"wgmma.mma_async.sp.sync.aligned.m64n{{}}k{k}.{types}", "") for k, types in _SPARSE_WGMMA_TYPES
     ]
     for template, types in dense + sparse:
-        for n in _FULL_SWEEP if types == "f32.f16.f16" else _SWEEP:
+        sweep = (8, 16, 32, 64, 128, 192, 256)
+        for n in _FULL_SWEEP if types == "f32.f16.f16" else sweep:
             if template.format(n) in known:
                 ins = instruction(architecture, template.format(n))
                 yield from (of_instruction(ins, form) for form in ("shared", "registers"))

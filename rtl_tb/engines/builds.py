@@ -38,8 +38,6 @@ from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator
 
-TRIES = 3
-"""Compilations of a design whose files change meanwhile, before the user gets a message."""
 OBJECTS = "objects"
 """Folder in a build that a recipe may fill with what only the compiler needs; a finished build does not
 keep it."""
@@ -207,7 +205,9 @@ def built(place: Path, recipe: Recipe) -> Path:
     place.mkdir(parents=True, exist_ok=True)
     _sweep(place)
     changed: Path | None = None
-    for _ in range(TRIES):
+    # Compilations of a design whose files change meanwhile, before the user gets a message.
+    tries = 3
+    for _ in range(tries):
         scratch = _own_folder(place)
         keep = False
         try:
@@ -242,7 +242,7 @@ def built(place: Path, recipe: Recipe) -> Path:
                 shutil.rmtree(scratch, ignore_errors=True)
                 os.close(_owned.pop(scratch))
     raise RtlError(
-        f"{changed} changed each of the {TRIES} times that {recipe.dut.name} was compiled; check when it is "
+        f"{changed} changed each of the {tries} times that {recipe.dut.name} was compiled; check when it is "
         "saved"
     )
 

@@ -32,9 +32,6 @@ KINDS = (
 )
 """FAILURE_KINDS in the order of the numbers that fast_harness.cpp and mmagold_tb.sv give them."""
 PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
-MOST_OF_A_KIND = 16
-"""Failures of one kind that are kept, as in the harnesses."""
-_BY_CHANCE = 1e-12
 _OF_NO_VECTOR = ("extra_result", "stale_after_reset")
 _COMPLAINT = re.compile(
     r"^ERROR: .*\$readmem[hb]: Unable to open (?P<opened>.+?) for reading"
@@ -186,7 +183,8 @@ def never_waited(job: Job, answered: int, waited: int, cycles: int) -> list[Prot
         waited: cycles in which out_valid was high and out_ready low.
     """
     backpressure = job.traffic.on(job.dut).backpressure
-    if waited or (1 - backpressure) ** answered > _BY_CHANCE:
+    by_chance = 1e-12
+    if waited or (1 - backpressure) ** answered > by_chance:
         return []
     name = "valid_follows_ready"
     text = (
@@ -211,7 +209,9 @@ def changed_answers(
         for name, codes in before.items()
     ]
     same = np.all([each.reshape(len(found), -1).all(axis=1) for each in alike], axis=0)
-    return [found[i] for i in np.flatnonzero(~same)[:MOST_OF_A_KIND]]
+    # Failures of one kind that are kept, as in the harnesses.
+    most_of_a_kind = 16
+    return [found[i] for i in np.flatnonzero(~same)[:most_of_a_kind]]
 
 
 def written_failures(lines: Iterable[list[str]]) -> list[ProtocolFailure]:

@@ -38,8 +38,6 @@ _NEVER = re.compile(
     re.MULTILINE,
 )
 _NANOSECONDS = {"fs": 1e-6, "ps": 1e-3, "ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_PERIOD = 10.0
-"""Of the clock, in nanoseconds."""
 STARTS = {"zeros": "0", "ones": "1"}
 """What the starts of a job put in the place of 'U'; "random" leaves it."""
 
@@ -105,7 +103,9 @@ def metavalues(job: Job, log: str, half: int) -> list[ProtocolFailure]:
 
 
 def _cycle(match: re.Match[str]) -> int:
-    return int(int(match["time"]) * _NANOSECONDS[match["unit"]] / _PERIOD)
+    # Of the clock, in nanoseconds.
+    period = 10.0
+    return int(int(match["time"]) * _NANOSECONDS[match["unit"]] / period)
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,6 @@ STARTS = {"zeros": 0, "ones": 1, "random": 2}
 and ones stand in the signals `unset` of a job; random leaves them 'U'."""
 
 
-_FEW_RESETS = 3
-"""Resets that a part of a run also has if the whole has this many."""
-
-
 @dataclass(frozen=True)
 class Traffic:
     """How the two sides of the DUT behave; all zero is full throughput.
@@ -101,7 +97,9 @@ class Traffic:
 
     def of_some(self, some: int, of: int) -> Traffic:
         """That of `some` of the vectors: with their share of the resets, but few at least."""
-        return replace(self, resets=min(self.resets, max(self.resets * some // max(of, 1), _FEW_RESETS)))
+        # Resets that a part of a run also has if the whole has this many.
+        few_resets = 3
+        return replace(self, resets=min(self.resets, max(self.resets * some // max(of, 1), few_resets)))
 
 
 @dataclass(frozen=True)

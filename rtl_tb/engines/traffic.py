@@ -38,9 +38,6 @@ LIMIT, MOST_EXPIRED = 1024, 16
 DRAINED = 1 << 8
 """Bit of `reset`: it waits until nothing is in flight. The low byte is 1 + the cycles from then, or from when
 the vector was taken; the upper half are the idle cycles behind it."""
-SETTLED = 320
-"""Idle cycles behind the first reset, and few others: what comes late from before it is seen, by itself."""
-_MOST_SETTLED = 8
 
 _MOST = 1025
 """Cycles of a wait at most."""
@@ -69,14 +66,8 @@ _SURE, _SURE_FROM = 300, 16
 """A wait that a run with this many waits has in any case, more than an 8-bit counter counts; the result
 before such a gap waits for _ALONE cycles with nothing behind it."""
 _ALONE = 64
-_ENGAGED_SHARE = 0.25
-_FAR = 17
-"""Gaps that are so long have the result before them wait every other time: else none stands alone."""
-_NEAR_SHARE = 0.5
-"""Share of the vectors before which a neighbour lies on the input, from two before it to one behind."""
 _DELAYS = np.array([*range(1, 9), *range(1, 9), *range(1, 9), 12, 16, 24, 32, 48, 64, 128])
 """Cycles from when a vector was taken to the reset: each stage of a pipeline loses it once."""
-_DRAINED_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,9 @@ def plan(traffic: Traffic, count: int) -> Plan:
     gap, stall, other, reset = (np.random.default_rng([traffic.seed, column]) for column in range(4))
     gaps, stalls = waits(traffic.idle, count, gap), waits(traffic.backpressure, count, stall)
     if traffic.backpressure and traffic.idle:
-        alone = np.flatnonzero((gaps[1:] & (ENGAGED - 1)) >= _FAR)
+        # Gaps that are so long have the result before them wait every other time: else none stands alone.
+        far = 17
+        alone = np.flatnonzero((gaps[1:] & (ENGAGED - 1)) >= far)
         alone = alone[::2]
         longest = (gaps[1:] & (ENGAGED - 1))[alone]
         stalls[alone] = ENGAGED | np.minimum(_lengths(len(alone), stall), longest)
@@ -120,7 +113,8 @@ def waits(share: float, count: int, rng: np.random.Generator) -> Words:
     found = np.zeros(count, np.uint32)
     waiting = np.flatnonzero(rng.random(count) < share)
     found[waiting] = _lengths(len(waiting), rng)
-    found[waiting[rng.random(len(waiting)) < _ENGAGED_SHARE]] |= ENGAGED
+    engaged_share = 0.25
+    found[waiting[rng.random(len(waiting)) < engaged_share]] |= ENGAGED
     return found
 
 
@@ -146,7 +140,9 @@ def _lengths(count: int, rng: np.random.Generator) -> Words:
 def _others(count: int, rng: np.random.Generator) -> Words:
     near = np.arange(count) + rng.integers(-2, 2, count)
     any_ = rng.integers(0, max(count, 1), count)
-    return np.asarray(np.where(rng.random(count) < _NEAR_SHARE, near, any_) % max(count, 1), np.uint32)
+    # Share of the vectors before which a neighbour lies on the input, from two before it to one behind.
+    near_share = 0.5
+    return np.asarray(np.where(rng.random(count) < near_share, near, any_) % max(count, 1), np.uint32)
 
 
 def _resets(resets: int, count: int, rng: np.random.Generator) -> Words:
@@ -156,9 +152,13 @@ def _resets(resets: int, count: int, rng: np.random.Generator) -> Words:
     edges = np.arange(resets + 1) * count // max(resets, 1)
     at = rng.integers(edges[:-1], edges[1:]) if resets else np.zeros(0, np.int64)
     delay = rng.choice(_DELAYS, resets)
-    behind = np.where(rng.random(resets) < 0.5, 0, np.minimum(_lengths(resets, rng), SETTLED))
-    behind[: 2 * _MOST_SETTLED : 2] = SETTLED
-    drained = np.where(rng.random(resets) < _DRAINED_SHARE, DRAINED, 0)
+    # Idle cycles behind the first reset, and few others: what comes late from before it is seen, by itself.
+    settled = 320
+    behind = np.where(rng.random(resets) < 0.5, 0, np.minimum(_lengths(resets, rng), settled))
+    most_settled = 8
+    behind[: 2 * most_settled : 2] = settled
+    drained_share = 0.25
+    drained = np.where(rng.random(resets) < drained_share, DRAINED, 0)
     drained[:1] = 0
     found[at] = (1 + delay) | drained | (behind << 16)
     return found

@@ -40,8 +40,6 @@ PARTS = ("item", "sequences", "agent", "predictor", "scoreboard", "coverage", "e
 """The files that the package includes, in order."""
 VECTORS = "vectors.hex"
 TRAFFIC_FILE = "traffic.hex"
-_SHARE = 0.25
-"""Share of the vectors that wait, and of their results."""
 HONEST = (
     "Environments like this one were compiled and run with Verilator against a small package with those "
     "classes of UVM that they use; Verilator ignores covergroups. VCS, Questa and Xcelium were not run: "
@@ -92,7 +90,9 @@ def write(
 def _traffic(dut: Dut, count: int, seed: int) -> str:
     """The waits of rtl_tb/engines/traffic.py, a vector a line: before it is offered, before its result is
     taken."""
-    usual = Traffic(_SHARE, _SHARE, seed=seed % 2**32).on(dut)
+    # Share of the vectors that wait, and of their results.
+    share = 0.25
+    usual = Traffic(share, share, seed=seed % 2**32).on(dut)
     drawn = traffic.plan(usual, max(count, 1))
     return "".join(f"{gap:04x} {stall:04x}\n" for gap, stall in zip(drawn.gap, drawn.stall, strict=True))
 

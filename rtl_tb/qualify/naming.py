@@ -14,9 +14,6 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.runs.dots import as_dots
 from rtl_tb.runs.verdict import Verdict
 
-_MOST = 20_000
-"""Dot products that the diagnosis gets at most."""
-
 
 @dataclass(frozen=True)
 class Explanations:
@@ -54,10 +51,12 @@ def explanations(verdict: Verdict, dut: Dut, budget_seconds: float = 20) -> Expl
     sentences = [fault.sentence() for fault in flags]
     slugs: tuple[str, ...] = ()
     explains = False
+    # Dot products that the diagnosis gets at most.
+    most = 20_000
     if verdict.wrong_d.any():
         operands, actual = as_dots(verdict, beside=True)
-        operands = {name: codes[:_MOST] for name, codes in operands.items()}
-        ins, given = dut.instruction.stateless, actual[:_MOST]
+        operands = {name: codes[:most] for name, codes in operands.items()}
+        ins, given = dut.instruction.stateless, actual[:most]
         found = diagnose(ins, operands, given, policy=dut.compare, budget_seconds=budget_seconds)
         nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
         slugs = tuple(each.slug for each in found.explaining or nearest)

@@ -23,7 +23,6 @@ from rtl_tb.qualify.mutants import FOLDER, Mutant, read_mutants
 PAGE = "diagnosis.md"
 BEGIN, END = "<!-- usual faults: python -m rtl_tb.qualify.usual_faults -->", "<!-- end of usual faults -->"
 _HEAD = ("| Unit | Planted | The report says: your unit is ... with |", "|---|---|---|")
-_COUNT = 20_000
 
 
 def usual_faults() -> list[Mutant]:
@@ -33,7 +32,8 @@ def usual_faults() -> list[Mutant]:
 
 def said(mutant: Mutant, build: Path) -> Hypothesis | None:
     """The first hypothesis of the report, where it explains every result."""
-    options = Options(count=_COUNT, synthesis="off", failures=None, build=build)
+    count = 20_000
+    options = Options(count=count, synthesis="off", failures=None, build=build)
     found = check_dut(mutant.plant(build / "source"), options).diagnosis
     return found.hypotheses[0] if found is not None and found.explains else None
 

@@ -25,8 +25,6 @@ from rtl_tb.dut.description import load_dut
 from rtl_tb.errors import RtlError
 from rtl_tb.regress.binding import code_digest, simulator_digest, unit_state
 
-FIRST_FAILURES = 4
-"""Failing vectors, and failures of the handshake, that a result lists."""
 Result = dict[str, Any]
 
 
@@ -147,12 +145,14 @@ def _counters(shard: Shard, result: Check) -> Result:
         "cycles",
     )
     # The first failing vectors, with operands: enough to explain them without another run.
-    failing = np.flatnonzero(verdict.failed)[:FIRST_FAILURES]
+    # Failing vectors, and failures of the handshake, that a result lists.
+    first_failures = 4
+    failing = np.flatnonzero(verdict.failed)[:first_failures]
     return {
         **{key: report[key] for key in kept},
         "vectors": shard.count,
         "judged": report["vectors"],
-        "protocol": report["protocol"][:FIRST_FAILURES],
+        "protocol": report["protocol"][:first_failures],
         "handshake_failures": len(report["protocol"]),
         "first_failures": [_failure(result, int(vector)) for vector in failing],
         "repeat": result.command,

@@ -25,9 +25,6 @@ _NO_ROOM = (
 """Errors of system calls of which no text of a design is the cause."""
 _ENDED = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGXCPU", "SIGXFSZ", "SIGBUS")
 """Signals that the machine or somebody sends; a write into a full file system is a SIGBUS, too."""
-_ROOM = 1 << 20
-"""Bytes; with less room on its disk what a compiler says of a design is not believed: what it read may be
-half of what another one wrote."""
 
 
 def _any_of(words: Iterable[str | None]) -> str:
@@ -98,6 +95,9 @@ def cause_in_the_machine(text: str, how: str, folder: Path | None) -> str | None
 
 def _is_full(folder: Path) -> bool:
     try:
-        return shutil.disk_usage(folder).free < _ROOM
+        # Bytes; with less room on its disk what a compiler says of a design is not believed: what it read may
+        # be half of what another one wrote.
+        room = 1 << 20
+        return shutil.disk_usage(folder).free < room
     except OSError:
         return False

@@ -26,12 +26,6 @@ from golden.processes import CANNOT_BE_RUN, ends_within, started
 from rtl_tb.errors import ElaborationError, MachineError, RtlError, SimulatorMissing, SimulatorTooOld
 from rtl_tb.simulators.machine import cause_in_the_machine
 
-VERILATOR_OLDEST = (5, 36)
-"""cocotb 2.1 needs 5.036; older ones also lack --timing fixes that the generated testbench relies on."""
-ICARUS_OLDEST = (11, 0)
-GHDL_OLDEST = (2, 0)
-"""Of Debian 12; what rtl_tb/dut/vhdl.py reads of its output was held against this one."""
-
 WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutines")
 """What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not
 compile (precompiled header taken for a linker input); without the second, --timing does not."""
@@ -175,7 +169,9 @@ def _verilator(override: str | None, path: str) -> Simulator:
         version = _verilator_version(program)
         text = f"Verilator {version[0]}.{version[1]:03d}"
         found = Simulator("verilator", version, text, program, program, _verilator_env(program), origin)
-        if version >= VERILATOR_OLDEST:
+        # cocotb 2.1 needs 5.036; older ones also lack --timing fixes that the generated testbench relies on.
+        verilator_oldest = (5, 36)
+        if version >= verilator_oldest:
             if has_space(program):
                 raise SimulatorMissing(
                     f"Verilator cannot start from {str(program)!r}; install it in a path without spaces"
@@ -273,7 +269,8 @@ def _icarus(override: str | None, path: str) -> Simulator:
             f"{program} -V answered {said.strip()[:80]!r}, expected 'Icarus Verilog version 11.0' or newer"
         )
     version = int(match[1]), int(match[2])
-    if version < ICARUS_OLDEST:
+    icarus_oldest = (11, 0)
+    if version < icarus_oldest:
         raise SimulatorTooOld(
             f"{program} is Icarus Verilog {version[0]}.{version[1]}, expected 11.0 or newer"
         )
@@ -306,7 +303,9 @@ def _ghdl(override: str | None, path: str) -> Simulator:
             f"{program} --version answered {said.strip()[:80]!r}, expected 'GHDL 2.0' or newer"
         )
     version = int(match[1]), int(match[2])
-    if version < GHDL_OLDEST:
+    # Of Debian 12; what rtl_tb/dut/vhdl.py reads of its output was held against this one.
+    ghdl_oldest = (2, 0)
+    if version < ghdl_oldest:
         raise SimulatorTooOld(f"{program} is GHDL {version[0]}.{version[1]}, expected 2.0 or newer")
     return Simulator("ghdl", version, f"GHDL {version[0]}.{version[1]}", program, program, env, origin)
 

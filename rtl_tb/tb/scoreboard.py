@@ -26,7 +26,6 @@ Compare = ComparePolicy | Callable[[Format, Bits, Bits], Bits]
 OnChecked = Callable[[dict[str, Bits], Bits], object]
 KEPT = 1000
 """Mismatches that are kept with their operands; the others are counted."""
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -215,11 +214,12 @@ class Scoreboard:
         ]
         lines[0] += f", {len(self.failures)} protocol failures"
         lines[0] += "; a check of nothing proves nothing" * (not self.checked)
-        lines += [self._line(mismatch) for mismatch in self.mismatches[:_SHOWN]]
-        if self.wrong + self.unknown > _SHOWN:
-            lines.append(f"  and {self.wrong + self.unknown - _SHOWN} more")
+        shown = 5
+        lines += [self._line(mismatch) for mismatch in self.mismatches[:shown]]
+        if self.wrong + self.unknown > shown:
+            lines.append(f"  and {self.wrong + self.unknown - shown} more")
         lines += [
-            f"  cycle {failure.cycle}: {failure.kind}: {failure.text}" for failure in self.failures[:_SHOWN]
+            f"  cycle {failure.cycle}: {failure.kind}: {failure.text}" for failure in self.failures[:shown]
         ]
         return "\n".join(lines)
 

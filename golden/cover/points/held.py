@@ -20,9 +20,6 @@ from golden.number.rounding import ROUNDINGS
 from golden.program.bounds import Bounds, either, exponent_of, kept_bits, of_format, of_zero, result_of
 from golden.program.steps import Align, Multiply, Sum
 
-_ROW = 1 << 32
-"""Dot products in a row that can be."""
-
 
 def held_by(units: Sequence[Instruction]) -> Held:
     """What a dot product finds in a unit; `units`: the unit in each of its modes, with c as an operand, since
@@ -56,15 +53,17 @@ def _ends(units: Sequence[Instruction], first: Held) -> tuple[Fraction, Fraction
     low, high = min(total.least for total in totals), max(total.greatest for total in totals)
     if any(step.negate in ("c", "both") for unit in units for step in unit.program.steps_of(Multiply)):
         low, high = min(low, -high), max(high, -low)
+    # Dot products in a row that can be.
+    row = 1 << 32
     if not units[0].formats["d"].is_float:
-        low, high = _ROW * low, _ROW * high
+        low, high = row * low, row * high
         steps = [step for unit in units for operation in unit.program.operations for step in operation.steps]
         turns = any(map(can_wrap, steps)) and (low < fmt.least or high > fmt.greatest)
         from_nan = units[0].formats["a"].is_float  # a NaN is some number there
         return (
             (fmt.least, fmt.greatest) if turns or from_nan else (max(low, fmt.least), min(high, fmt.greatest))
         )
-    most = min(2 * _ROW * max(high, -low), *(_stalls(unit, max(high, -low)) for unit in units), fmt.greatest)
+    most = min(2 * row * max(high, -low), *(_stalls(unit, max(high, -low)) for unit in units), fmt.greatest)
     return max(-most, fmt.least) if low < 0 else Fraction(0), most if high > 0 else Fraction(0)
 
 

@@ -11,7 +11,6 @@ from golden.publish.pictures.places import Array
 from golden.registers.layouts import Layout
 
 _FONT, _STEP = 10, 15.0
-_MOST_LANES = 32
 
 
 def table(
@@ -22,7 +21,8 @@ def table(
     labels = held(layout)
     widest = max(max(svg.width_of(text, _FONT) for text in labels.ravel()) + 8, 44)
     columns = _fitting(layout.registers, int(width / widest))
-    rows = layout.lanes if layout.lanes <= 64 else _MOST_LANES
+    most_lanes = 32
+    rows = layout.lanes if layout.lanes <= 64 else most_lanes
     notes = []
     if columns < layout.registers:
         notes.append(

@@ -30,9 +30,6 @@ from golden.registers.layouts import Layout
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 WIDTH = 760
 _FONT = 10
-_TALLEST = 840.0
-_MOST_TITLES = 520
-"""Cells that can have a tooltip each; larger pictures have one for each lane, to stay small."""
 _MARGIN, _HEAD, _ROW_HEAD = 8.0, 40.0, 30.0
 _ROOM = WIDTH - 2 * _MARGIN - _ROW_HEAD
 _READOUT = 64.0
@@ -185,8 +182,9 @@ class _Size:
 def _shown(cells: Grid, size: _Size) -> tuple[int, int, int]:
     """How many blocks, rows and columns of cells are drawn."""
     columns = cells.period(2, max(int(_ROOM / size.width), 1))
-    rows = cells.period(1, max(int(_TALLEST / size.height), 1))
-    most = _across(columns, size) * max(int(_TALLEST / (rows * size.height + 30)), 1)
+    tallest = 840.0
+    rows = cells.period(1, max(int(tallest / size.height), 1))
+    most = _across(columns, size) * max(int(tallest / (rows * size.height + 30)), 1)
     return cells.period(0, most), rows, columns
 
 
@@ -214,7 +212,9 @@ def _panels(
             for column in range(columns):
                 place: _Place = (x + column * size.width, y + row * size.height, (block, row, column))
                 found.setdefault(int(cells.lane[block, row, column]), []).append(place)
-    titles = blocks * rows * columns <= _MOST_TITLES
+    # Cells that can have a tooltip each; larger pictures have one for each lane, to stay small.
+    most_titles = 520
+    titles = blocks * rows * columns <= most_titles
     parts += [_lane(cells, size, words, lane, found[lane], titles) for lane in sorted(found)]
     parts += _digits(cells, size, [place for places in found.values() for place in places])
     right = _MARGIN + min(blocks, across) * (columns * size.width + size.head)

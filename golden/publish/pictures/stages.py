@@ -42,9 +42,6 @@ from golden.publish.pictures.sheet import (
 from golden.publish.pictures.special_stage import ieee_side, special_values
 from golden.publish.pictures.stage_words import FLUSH, MODES_SHORT, OVERFLOW, ZERO, grouped, labels, names_of
 
-_TREE_LEVEL = 22.0
-"""Pixels from node to node of a tree inside a stage."""
-
 
 def draw(sheet: Sheet, step: Step, written: Sequence[Node], before: dict[str, Node]) -> None:
     """Draws one step. written: the nodes after it; before: the registers before it."""
@@ -260,9 +257,11 @@ def _rounded_sum(sheet: Sheet, step: Additions, node: Node, before: dict[str, No
     if step.overflow == "saturate":
         notes.append("every addition clamps to the range")
     sheet.enter(step.of, top)
-    height = tree.height(picture, _TREE_LEVEL) + 6
+    # Pixels from node to node of a tree inside a stage.
+    tree_level = 22.0
+    height = tree.height(picture, tree_level) + 6
     y = sheet.block(f"{additions}, each rounded {MODES_SHORT[step.rounding]}", notes, right, height)
-    sheet.parts += tree.drawing(picture, LEFT + 12, y, RIGHT - LEFT - 24, _TREE_LEVEL)
+    sheet.parts += tree.drawing(picture, LEFT + 12, y, RIGHT - LEFT - 24, tree_level)
     ieee_side(sheet, step, top)
     sheet.put(node)
 

@@ -35,8 +35,6 @@ WIDTH = 760
 _WIDEST = (9, 7, 5, 4)
 """Children of a fused node that are drawn; more are abbreviated.
 The first that makes the tree fit is taken."""
-_DEEPEST = 8
-"""Additions of a chain that are drawn; more are abbreviated."""
 _SLOT, _STRETCH = 26.0, 1.7
 _LEVEL = 34.0
 
@@ -194,7 +192,9 @@ def _short_chain(tree: Tree) -> Tree:
     spine = [tree]
     while spine[-1].children and spine[-1].children[0].children:
         spine.append(spine[-1].children[0])
-    if len(spine) <= _DEEPEST:
+    # Additions of a chain that are drawn; more are abbreviated.
+    deepest = 8
+    if len(spine) <= deepest:
         return tree
     bottom, top = spine[-3:], spine[:2]  # the first three additions and the last two
     left_out = spine[2:-3]

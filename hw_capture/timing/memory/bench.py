@@ -34,24 +34,17 @@ PLACES = 64
 """Lines at which an access of one line is timed: the L2 is near or far, by the address."""
 BASES = 16
 """Places of a small buffer, for the same reason."""
-_SMALL = 256 << 10
 _REGION = 1 << 30
 STRIDES = (8, 16, 32, 64, 256, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10)
 """Bytes between words, in addition to LINE."""
 LEVELS = {"ca": 16 << 10, "cg": 4 << 20, "cv": 1 << 30}
 """The size whose latency stands for a load: it lies in the L1, in the L2, in neither."""
-LONGEST = 8192
 ROUNDS = 1024
 LINES = 16384
-_SPARE = 2 << 30
 _LEAST = 64 << 20
 _BLOCK = 512
 _OTHERS = 512 << 20
 """Bytes that are read to fill the L2 with other lines; several times what it holds."""
-_FLOW_BYTES = 4 << 30
-_TOUCHED = 4 << 20
-"""Lines that are brought near before a chase, at most."""
-_MOST_WORDS = 1 << 20
 _STRIDED = 256 << 20
 
 
@@ -109,13 +102,15 @@ def sizes(smallest: int = SMALLEST, largest: int = LARGEST) -> list[int]:
 def strided(stride: int) -> list[int]:
     """Sizes in octaves of chases through words `stride` bytes apart: from 4 words to 2^20 of them, or more of
     words that lie near."""
-    most = max(_STRIDED, _MOST_WORDS * stride)
+    most_words = 1 << 20
+    most = max(_STRIDED, most_words * stride)
     return [stride << n for n in range(2, 40) if stride << n <= most]
 
 
 def _loads(words: int) -> int:
     """Loads of a chase: each word once, within limits, in whole turns."""
-    return -(-min(max(words, ROUNDS), LONGEST) // 16) * 16
+    longest = 8192
+    return -(-min(max(words, ROUNDS), longest) // 16) * 16
 
 
 def build(target: str) -> Built:
@@ -199,7 +194,8 @@ class _Bench:
         self._chains = {chain.name: chain for chain in CHAINS}
         # Local memory is taken when such a kernel runs for the first time, so before what is left is.
         self.local = list(self._local())
-        free = gpu.free_memory() - _SPARE
+        spare = 2 << 30
+        free = gpu.free_memory() - spare
         self.size = min(PAGES * PAGE, free // PAGE * PAGE)
         if self.size < _LEAST:
             raise DeviceError(
@@ -341,7 +337,8 @@ class _Bench:
 
     def _laid(self, count: int, stride: int) -> list[int]:
         """Fills the words of a chase, of a small one at BASES places; returns where."""
-        bases = self._places(BASES, _SMALL) if count * stride <= _SMALL else [self.first]
+        small = 256 << 10
+        bases = self._places(BASES, small) if count * stride <= small else [self.first]
         for base in bases:
             self._filled(base, count, stride, 1)
         return bases
@@ -353,7 +350,9 @@ class _Bench:
         starts = bases if len(bases) > 1 else bases * self.repeats
         places = [base + stride * int(self._rng.integers(0, words)) for base in starts]
         name, apart = f"ld_global_{operator}_u64", max(stride, LINE)
-        near = count * stride if count * stride // apart <= _TOUCHED else 0
+        # Lines that are brought near before a chase, at most.
+        touched = 4 << 20
+        near = count * stride if count * stride // apart <= touched else 0
         cold = not near and (count * stride) + _OTHERS <= self.size
         cycles = self._cycles(name, places, near, starts, loads, loads, 1024, apart=apart, cold=cold)
         return Sample(f"ld.global.{operator}.u64", variant, count * stride, *cycles)
@@ -440,7 +439,8 @@ class _Bench:
         for flow in FLOWS:
             if flow.advances and flow.name != "flow_l1":
                 yield self._flow(flow, "L2", 2 * sms, 1, 64)
-                turns = min(_FLOW_BYTES, self.size) // (FLOW * _BLOCK * 16 * 4 * sms)
+                flow_bytes = 4 << 30
+                turns = min(flow_bytes, self.size) // (FLOW * _BLOCK * 16 * 4 * sms)
                 yield self._flow(flow, "DRAM", 4 * sms, turns, turns)
             elif flow.name == "flow_l1":
                 yield self._flow(flow, flow.level, sms, 0, 512)

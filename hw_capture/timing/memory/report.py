@@ -20,8 +20,6 @@ _COMMENTS = (
 )
 _COLUMNS = ("instruction", "variant", "bytes", "cycles", "least", "most")
 _ONE_BY_ONE = "One load between two reads of the clock, whose own cycles are included."
-_SHARED_PEAK = 128
-"""Bytes that shared memory or the L1 of a multiprocessor gives in a cycle: 32 banks of 4 bytes."""
 _NEAR, _VALLEY = 3, 1 / 3
 """Numbers to each side that count as the same height; the highest valley between two groups, by the lower."""
 _INDEXED = {"ca": "ld.global.ca.u32", "cg": "ld.global.cg.u32"}
@@ -60,8 +58,10 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
         for s in result.streams
     ]
     lines += table("bandwidth", "Bytes in a cycle", rows, "B/clk/SM", "throughput")
+    # Bytes that shared memory or the L1 of a multiprocessor gives in a cycle: 32 banks of 4 bytes.
+    shared_peak = 128
     peaks = [
-        {"instruction": s.instruction, "variant": f"{s.level}, in theory", "value": _SHARED_PEAK}
+        {"instruction": s.instruction, "variant": f"{s.level}, in theory", "value": shared_peak}
         for s in near
         if s.level in ("shared", "L1")
     ]

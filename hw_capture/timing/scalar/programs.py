@@ -19,8 +19,6 @@ from hw_capture.timing.scalar.instructions import PREDICATE, Operation
 
 TRIAL = (4, 8)
 """Rounds of the two kernels by which a link is chosen."""
-_LADDER = ((6, (16, 32), (1, 2, 3, 4, 5, 6)), (20, (8, 16), (1, 2, 3, 4)), (10_000, (2, 4), (1, 2)))
-"""By the most instructions of one execution: rounds of the two kernels, and ILP."""
 TABLE_ONE = "add.u32"
 """The instruction that is also timed by how many of it there are, and by a clock of 32 bits."""
 COUNTS = (1, 2, 3, 4, 5, 6, 7, 8)
@@ -163,7 +161,9 @@ def _checked(
 
 
 def _plan(operation: Operation, link: str, others: list[str], size: int) -> Plan:
-    rounds, ilps = next((rounds, ilps) for most, rounds, ilps in _LADDER if size <= most)
+    # By the most instructions of one execution: rounds of the two kernels, and ILP.
+    ladder = ((6, (16, 32), (1, 2, 3, 4, 5, 6)), (20, (8, 16), (1, 2, 3, 4)), (10_000, (2, 4), (1, 2)))
+    rounds, ilps = next((rounds, ilps) for most, rounds, ilps in ladder if size <= most)
     straight = {"independent_3": ("direct", 1, 3, 64)}
     if link in ("direct", "crossed"):
         straight["dependent_3"] = (link, 3, 1, 64)

@@ -24,8 +24,6 @@ _COMMENTS = (
 )
 _COLUMNS = ("instruction", "theme", "link", "warps", "ilp", "cycles", "least", "most", "throughput", "unit")
 _UNIT = "op/clk/SM"
-_TABLED = (1, 4, 32)
-"""Warps of which the file has every ILP; of the others it has ILP 1, and the CSV all."""
 _NUMBERED = (("", "independent"), ("clock 32", "clock32"), ("dependent", "dependent"))
 """Variants of Table I, and what their sequences are called."""
 
@@ -76,10 +74,12 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
         found["by"] = completion[1]
     if built.round.beside:
         found["beside"] = built.round.beside
+    # Warps of which the file has every ILP; of the others it has ILP 1, and the CSV all.
+    tabled = (1, 4, 32)
     found["points"] = [
         [p.warps, p.ilp, round(p.cycles, 2), round(p.throughput, 1)]
         for p in timed.points
-        if p.ilp == 1 or p.warps in _TABLED
+        if p.ilp == 1 or p.warps in tabled
     ]
     return found
 
