@@ -35,10 +35,13 @@ def place() -> Path:
     found = hashlib.sha256()
     for part in (platform.python_version(), str(checkout() is None), *map(_version, _LIBRARIES)):
         found.update(f"{part}\0".encode())
+    docs = docs_folder()
     for folder in _folders():
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder)
             if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in name.parts):
+                if path.parent == docs and path.suffix == ".md":  # a guide, which no other page reads
+                    continue
                 found.update(f"{folder.name}/{name.as_posix()}\0{path.stat().st_size}\0".encode())
                 found.update(path.read_bytes())
     return cache_folder().absolute() / PLACE / found.hexdigest()[:32]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # object_cache.sh POOL COMPILER ARGUMENT...
-# Stands before the compiler in Verilator's makefile (OBJCACHE): compiles the harness and the runtime of Verilator once for all
-# units with the same ports, and takes the object from POOL from then on. All else is compiled as without it.
+# Stands before the compiler in Verilator's makefile (OBJCACHE): compiles the harness once for all units with the same ports, and
+# takes the object from POOL from then on. All else is compiled as without it.
 pool=$1
 shift
 source= object= before=
@@ -11,11 +11,11 @@ for word; do
     before=$word
 done
 case $source in
-*/fast_harness.cpp) read="Vmmagold_dut.h mmagold_sizes.h" ;; # what it includes of this folder
-*/verilated.cpp | */verilated_threads.cpp) read= ;;
+*/fast_harness.cpp) ;;
 *) exec "$@" ;;
 esac
-name=$({ echo "$@" && cat "$source" $read; } | sha256sum) && name=$pool/${name%% *} || exit
+# Of this folder it includes these two.
+name=$({ echo "$@" && cat "$source" Vmmagold_dut.h mmagold_sizes.h; } | sha256sum) && name=$pool/${name%% *} || exit
 cp "$name" "$object" 2>/dev/null && exit
 "$@" || exit
 cp "$object" "$name.$$" 2>/dev/null && mv "$name.$$" "$name" # in one step: another process may read it

@@ -11,18 +11,28 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rtl_tb.engines import builds, contents
+from rtl_tb.engines import builds, contents, headers
+from rtl_tb.simulators.simulators import Simulator
 
 _TELLS_ITS_PLACE = re.compile(rb"\$(?:fatal|error|warning|info|stop|finish)\b|`__FILE__|\bassert\b")
 
 
+def with_runtime(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as without OBJCACHE, which users set where something else keeps Verilator's runtime."""
+
+    def called(objects: Path, simulator: Simulator, options: Sequence[str]) -> Any:
+        return function(objects, replace(simulator, env={**simulator.env, "OBJCACHE": ""}), options)
+
+    return called
+
+
 class SharedBuilds:
-    """Stands in for three functions of rtl_tb/engines/builds.py and contents.py.
+    """Stands in for functions of rtl_tb/engines/builds.py, contents.py and headers.py.
 
     Args:
         pool: the folder of the builds of this run, which all its processes share.
@@ -32,7 +42,7 @@ class SharedBuilds:
     def __init__(self, pool: Path, root: Path) -> None:
         self.pool, self.root = pool, root
         self.objects = pool / "objects"
-        """Compiled parts of units: see object_cache.sh."""
+        """Compiled harnesses: see object_cache.sh."""
         self.objects.mkdir(parents=True, exist_ok=True)
         self.digest, self.publish, self.intact = builds._digest, builds._publish, contents.intact
         self.names: dict[str, str] = {}
@@ -45,6 +55,8 @@ class SharedBuilds:
             (builds, "_digest", self.named),
             (builds, "_publish", self.published),
             (contents, "intact", self.found),
+            (headers, "kept_objects", with_runtime(headers.kept_objects)),
+            (headers, "keep_objects", with_runtime(headers.keep_objects)),
         ]
 
     def named(self, recipe: builds.Recipe, inputs: builds.Inputs) -> str:

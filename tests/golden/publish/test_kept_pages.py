@@ -72,6 +72,20 @@ def test_a_change_of_any_file_makes_all_anew(
     assert after.is_dir() and not before.exists()
 
 
+def test_a_hand_written_page_decides_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: list[str]
+) -> None:
+    """What a campaign found is read by pages; a guide is not."""
+    docs = tmp_path / "docs"
+    (docs / "campaigns").mkdir(parents=True)
+    monkeypatch.setattr(kept_pages, "docs_folder", lambda: docs)
+    before = kept_pages.place()
+    (docs / "guide.md").write_text("# Guide\n")
+    assert kept_pages.place() == before
+    (docs / "campaigns" / "new.json").write_text("{}")
+    assert kept_pages.place() != before
+
+
 def test_what_was_written_while_a_file_changed_is_not_kept(
     monkeypatch: pytest.MonkeyPatch, written: list[str]
 ) -> None:

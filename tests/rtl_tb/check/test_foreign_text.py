@@ -9,6 +9,7 @@ from pathlib import Path
 import generated_text
 import integer_dot
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 from golden.cli.app import app
@@ -148,7 +149,7 @@ def of_arrays(folder: Path, port: str, text: str = ARRAYS) -> Path:
     return file
 
 
-@pytest.mark.parametrize("port", ["logic signed [7:0]", "byte", "bit [7:0]"])
+@pytest.mark.parametrize("port", long_after(1, ["byte", "logic signed [7:0]", "bit [7:0]"]))
 def test_entries_of_arrays_are_of_any_kind(tmp_path: Path, port: str) -> None:
     """With a sign, of two states, or both."""
     assert check(of_arrays(tmp_path, port), options(tmp_path, four_states=False)).passed
