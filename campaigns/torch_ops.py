@@ -61,7 +61,12 @@ def _profiled(torch: Any, run: Run) -> tuple[list[str], Any]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
         d = on_gpu(run)
     names = [event.name() for event in seen.profiler.kineto_results.events()]
-    return sorted({_short(name) for name in names if not name.startswith(("Mem", "cuda", "cu", "Act"))}), d
+    kernels = {_short(name) for name in names if not name.startswith(_NOT_KERNELS)}
+    return sorted(name for name in kernels if name and " " not in name), d
+
+
+_NOT_KERNELS = ("Mem", "cuda", "cuLaunch", "cuModule", "Activity")
+"""How the names of copies and of calls of the driver begin."""
 
 
 def _short(name: str) -> str:

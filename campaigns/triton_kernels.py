@@ -1,6 +1,7 @@
 """Kernels in Triton on a GPU, and on a CPU in Triton's interpreter with its arithmetic: are all bits equal?
 
-python campaigns/triton_kernels.py --record FILE.npz --seed 7 [--count 56] [--attention 256] [--jobs 8]
+python campaigns/triton_kernels.py --record FILE.npz --seed 7 [--count 56] [--attention 256] [--sums 90]
+    [--jobs 8]
 TRITON_INTERPRET=1 python campaigns/triton_kernels.py --compare FILE.npz [...] [--markdown FILE]
 python campaigns/triton_kernels.py --digests FILE.npz [...] --out FILE.json
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from golden.files.output import write_text
 from hw_capture.products.record import digest
-from hw_capture.products.triton_runs import Run, attentions, launch, products
+from hw_capture.products.triton_runs import Run, attentions, launch, products, sums
 
 _INSTRUCTIONS = re.compile(r"(?:wgmma\.mma_async|mma\.sync)[\w.:]*")
 _COLUMNS = re.compile(r"m64n\d+")
@@ -44,12 +45,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=56)
     parser.add_argument("--attention", type=int, default=0, help="queries of each head, a multiple of 128")
+    parser.add_argument("--sums", type=int, default=0, help="launches of kernels with tl.sum and no tl.dot")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
     if given.record:
         heads = attentions(given.seed, given.attention) if given.attention else ()
-        return record([*products(given.seed, given.count), *heads], given.record, given.jobs)
+        rows = sums(given.seed, given.sums)
+        return record([*products(given.seed, given.count), *heads, *rows], given.record, given.jobs)
     if given.compare:
         return compare(given.compare, given.markdown, given.every)
     if given.digests and given.out:

@@ -35,6 +35,10 @@ class Blocked:
         found = {name: tuple(map(int, words.split(","))) for name, words in _WORDS.findall(text)}
         return cls(found["sizePerThread"], found["threadsPerWarp"], found["warpsPerCTA"])
 
+    def without(self, axis: int) -> Blocked:
+        """Along the other axes."""
+        return Blocked(*(one[:axis] + one[axis + 1 :] for one in (self.size, self.threads, self.warps)))
+
 
 def sums(values: Numbers, axis: int, layout: Blocked) -> Numbers:
     """Sums along an axis of 2^n elements; the axis is gone."""

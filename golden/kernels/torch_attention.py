@@ -238,7 +238,7 @@ def _exp2(x: Numbers) -> Numbers:
 
 def _combined(results: Numbers, logarithms: Numbers, rows: int) -> tuple[Numbers, Numbers]:
     """The second kernel: parts in turn, in fused multiply-adds, each times expf of its logarithm less that
-    of all. A block has `rows` rows; several threads hold the logarithms of one, each every so many-th."""
+    of all. A block has `rows` rows; N threads hold the logarithms of one, each every N-th."""
     parts = len(results)
     held = 1 << max((parts - 1).bit_length(), 1)
     threads = min(_COMBINE_THREADS // rows, held)

@@ -109,8 +109,8 @@ def attention(
         q, k, v: (batch, heads, queries, head), and (batch, heads, keys, head) twice.
         causal: a query sees the keys up to its own place; then there are as many keys as queries.
         scale: of the scores; default: head^(-1/2).
-        backend: which kernels: PyTorch takes that of cuDNN on an H100 unless it is told another, and that one
-            has no model here.
+        backend: which kernels. PyTorch 2.11 takes cuDNN's on an H200 unless `sdpa_kernel` asks for another;
+            they have no model here.
         fmt: of raw codes.
         card: its processors decide in how many parts "flash" takes the keys.
 

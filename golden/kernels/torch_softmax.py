@@ -26,8 +26,8 @@ _VECTOR_BYTES = 16
 _SHARED_BYTES = 48 * 1024
 """Of a block, for the row and the sums of its warps."""
 _COLUMNS = 64
-"""Along another axis than the last: with no more columns than this (and so many numbers in each) several
-threads share one."""
+"""Along another axis than the last: with no more columns than this, and at least this many numbers in each,
+several threads share one."""
 
 
 def softmax(x: Numbers, axis: int, itemsize: int, logarithm: bool = False) -> Numbers:
@@ -68,7 +68,7 @@ def _sums(rows: Numbers, columns: int, itemsize: int) -> Numbers:
 
 
 def _of_threads(rows: Numbers, threads: int, vector: int = 1) -> Numbers:
-    """Each thread's sum (rows, threads): in turn over the vectors that it takes, every so many-th one."""
+    """Each thread's sum (rows, threads): in turn over the vectors that it takes, of N threads every N-th."""
     own = -(-rows.shape[1] // (threads * vector))
     held = padded(rows, own * threads * vector).reshape(len(rows), own, threads, vector)
     return in_turn(held.swapaxes(2, 3).reshape(len(rows), own * vector, threads), 1)

@@ -173,7 +173,7 @@ def _vectors(rows: Numbers, shares: Shares, start: int) -> Numbers:
 
 def _of_threads(sums: Numbers, shares: Shares) -> Numbers:
     """A thread's sums in turn, then lanes and rows in halves; of several blocks each thread of the last one
-    takes every so many-th sum, then rows and lanes."""
+    takes, of N threads, every N-th sum, then rows and lanes."""
     own = in_turn(sums, 1).reshape(-1, shares.blocks, shares.rows, shares.lanes)
     own = in_halves(in_halves(own, 3), 2)
     if shares.blocks == 1:

@@ -8,6 +8,7 @@ TRITON_INTERPRET=1 runs a kernel on the CPU, operation by operation, in NumPy; e
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,13 +26,15 @@ from triton.runtime import interpreter as runtime
 from triton.runtime.interpreter import TensorHandle as Handle
 
 from golden.errors import MmagoldError, OperandError, UnknownNameError, nearest
-from golden.kernels import triton_dot
-from golden.tensors import operations
+from golden.kernels import layouts, triton_dot
+from golden.tensors import compiled, operations
 from golden.tensors.operations import Launch, Past
 
 CHIPS = ("hopper",)
 _CAPABILITY, _WARP = 90, 32
 """Of sm_90, and its threads."""
+_ALIGNED = 16
+"""Bytes of an address that the compiler distinguishes."""
 _PATCHED = "create_"
 """How the builder's methods begin."""
 
@@ -67,6 +70,8 @@ class emulate:
         self.launch = Launch()
         self.last: Any = None
         self.block = 0
+        self.sums: list[compiled.Sum] = []
+        self._compiled: dict[Any, list[compiled.Sum]] = {}
         self._ranges: list[dict[str, Any]] = []
         self._open: ExitStack | None = None
         self._depth = 0
@@ -127,6 +132,7 @@ class emulate:
 
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
             self.launch = Launch.of(kwargs)
+            self.sums = self._sums_of(compiled.original(executor.fn), args, kwargs)
             try:
                 return own(executor, *args, **kwargs)
             except runtime.InterpreterError as error:
@@ -138,6 +144,16 @@ class emulate:
                 raise cause from None
 
         return call
+
+    def _sums_of(self, function: Any, args: Any, kwargs: Any) -> list[compiled.Sum]:
+        """The sums of a kernel as the compiler lays them out, compiled once for each kind of arguments."""
+        if not compiled.has_sums(function):
+            return []
+        given = [*args, *kwargs.items()]
+        kind = (function, tuple(str(_kind(one)) for one in given))
+        if kind not in self._compiled:
+            self._compiled[kind] = compiled.sums_of(function, args, kwargs)
+        return self._compiled[kind]
 
     def _with_turns(self, own: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """What the interpreter does to the language before it calls a function; loops that count as well."""
@@ -173,13 +189,21 @@ class emulate:
         def call(reduction: Any, values: Any) -> Any:
             handle = values.handle
             past = operations.past_of(handle)
-            along = handle.data.ndim == 2 and reduction.axis in (1, -1)
-            if along and past.rows_of_quads and handle.data.dtype == np.float32:
-                if past.product is not None and self.launch.fusion:
-                    self.cpu["tl.sum of a product"] += 1
-                total = operations.sum_of_quads(handle.data)
-                data = total[:, None] if reduction.keep_dims else total
-                return reduction.to_tensor(data, values.dtype)
+            data = handle.data
+            axis = 0 if reduction.axis is None and data.ndim == 1 else reduction.axis
+            if data.dtype == np.float32 and axis is not None:
+                axis %= data.ndim
+                layout = compiled.layout_here(self.sums, axis, data.shape, sys._getframe())
+                total = None
+                if layout is not None:
+                    total = operations.canonical(layouts.sums(data, axis, layout))
+                elif past.rows_of_quads and data.ndim == 2 and axis == 1:
+                    total = operations.sum_of_quads(data)
+                if total is not None:
+                    if past.product is not None and self.launch.fusion:
+                        self.cpu["tl.sum of a product"] += 1
+                    kept = np.expand_dims(total, axis) if reduction.keep_dims else total
+                    return reduction.to_tensor(kept, values.dtype)
             if handle.dtype.scalar.is_floating():
                 self.cpu["tl.sum"] += 1
             return own(reduction, values)
@@ -231,6 +255,13 @@ class emulate:
                 one, two = (own(factor, *args[1:]) for factor in (product.one, product.two))
                 past.product = replace(product, one=one, two=two)
         return past
+
+
+def _kind(argument: Any) -> Any:
+    """What the compiler sees of an argument: of a tensor its type and alignment."""
+    if not hasattr(argument, "data_ptr"):
+        return argument
+    return argument.dtype, argument.data_ptr() % _ALIGNED
 
 
 def _flat(values: Any) -> Iterator[Any]:

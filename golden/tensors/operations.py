@@ -247,7 +247,7 @@ def _float(run: Any, own: Any, *operands: Any) -> Any:
     compute as on integers: f32 has bits enough for the result to be rounded once more."""
     if operands[0].dtype.scalar is not tl.bfloat16:
         found = own(*operands)
-        return _handle(_canonical(found.data), found) if found.data.dtype.kind == "f" else found
+        return _handle(canonical(found.data), found) if found.data.dtype.kind == "f" else found
     wide = [Handle(_numbers(one), tl.float32) for one in operands]
     found = own(*wide)
     if found.data.dtype != np.float32:
@@ -301,7 +301,7 @@ def _atomic(run: Any, own: Any, *operands: Any) -> Any:
     return own(*operands)
 
 
-def _canonical(data: Bits) -> Bits:
+def canonical(data: Bits) -> Bits:
     """Floats with the chip's word for each NaN."""
     word = _NAN.get({np.dtype(np.float32): "f32", np.dtype(np.float16): "f16"}.get(data.dtype, ""))
     if word is None or not np.isnan(data).any():
@@ -405,7 +405,7 @@ def _exponential(run: Any, own: Any, x: Any) -> Any:
         run.cpu["tl.exp"] += 1
         return own(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _handle(unit(_canonical(x.data * libdevice.LOG2_E).view(np.uint32)), x)
+        return _handle(unit(canonical(x.data * libdevice.LOG2_E).view(np.uint32)), x)
 
 
 def _divided(run: Any, own: Any, x: Any, y: Any) -> Any:
@@ -420,7 +420,7 @@ def _divided(run: Any, own: Any, x: Any, y: Any) -> Any:
     scale = np.where(size < _DIVISORS[0], np.float32(1 << 24), scale)
     with np.errstate(over="ignore", invalid="ignore"):
         inverse, scaled = _handle(unit((y.data * scale).view(np.uint32)), y), _handle(x.data * scale, x)
-        found = _handle(_canonical(scaled.data * inverse.data), x)
+        found = _handle(canonical(scaled.data * inverse.data), x)
     found.attr[PAST] = elementwise([x, y])
     found.attr[PAST].product = Product(scaled, inverse, run.block, quotient=True)
     return found
@@ -433,7 +433,7 @@ def _logarithm(name: str, base: float) -> Callable[..., Any]:
         if x.data.dtype != np.float32:
             run.cpu[name] += 1
             return own(x)
-        return _handle(_canonical(libdevice.log(x.data, base)), x)
+        return _handle(canonical(libdevice.log(x.data, base)), x)
 
     return call
 
@@ -449,7 +449,7 @@ def sum_of_quads(values: Bits) -> Bits:
     """
     m, n = values.shape
     own = values.reshape(m, n // (_QUAD * _PAIR), _QUAD, _PAIR).swapaxes(1, 2).reshape(m, _QUAD, -1)
-    return _canonical(in_halves(in_turn(own, 2), 1))
+    return canonical(in_halves(in_turn(own, 2), 1))
 
 
 # Handles ----------------------------------------------------------------------------------------------------

@@ -218,3 +218,48 @@ def attention(
     tl.store(maxima + head * LENGTH + rows, most)
     total = total / weight[:, None]
     tl.store(d + base + rows[:, None] * D + places[None, :], total.to(d.dtype.element_ty))
+
+
+# Sums of blocks that no tl.dot gave: their order is that of a layout which the compiler chooses.
+
+
+@triton.jit
+def softmax(x, d, n, stride, BM: tl.constexpr, BN: tl.constexpr):
+    """A row of up to BN columns, BM rows in each program."""
+    i, j = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
+    at = i[:, None] * stride + j[None, :]
+    seen = (j < n)[None, :]
+    scores = tl.load(x + at, mask=seen, other=-float("inf")).to(tl.float32)
+    weights = tl.exp(scores - tl.max(scores, 1)[:, None])
+    tl.store(d + at, (weights / tl.sum(weights, 1)[:, None]).to(d.dtype.element_ty), mask=seen)
+
+
+@triton.jit
+def rms_norm(x, d, n, stride, BM: tl.constexpr, BN: tl.constexpr):
+    """A row in blocks of BN columns; squares are summed in a loop, then along the block."""
+    row = tl.program_id(0) * stride
+    squares = tl.zeros((BN,), tl.float32)
+    for start in range(0, n, BN):
+        j = start + tl.arange(0, BN)
+        part = tl.load(x + row + j, mask=j < n, other=0.0).to(tl.float32)
+        squares += part * part
+    scale = tl.rsqrt(tl.sum(squares, axis=0) / n + 1e-5)
+    for start in range(0, n, BN):
+        j = start + tl.arange(0, BN)
+        part = tl.load(x + row + j, mask=j < n, other=0.0).to(tl.float32)
+        tl.store(d + row + j, (part * scale).to(d.dtype.element_ty), mask=j < n)
+
+
+@triton.jit
+def column_sums(x, d, n, stride, BM: tl.constexpr, BN: tl.constexpr):
+    """Columns over four blocks of BM rows, and the sum of all of them."""
+    j = tl.program_id(0) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, 4 * BM, BM):
+        i = start + tl.arange(0, BM)
+        total += tl.load(x + i[:, None] * stride + j[None, :], mask=(j < n)[None, :], other=0.0).to(
+            tl.float32
+        )
+    columns = tl.sum(total, axis=0)
+    tl.store(d + j, columns.to(d.dtype.element_ty), mask=j < n)
+    tl.store(d + n + tl.program_id(0), tl.sum(columns, axis=0).to(d.dtype.element_ty))

@@ -19,6 +19,7 @@ from golden.tensors.dtypes import codes, dtype_of, tensor_of
 from hw_capture.products import triton_kernels as kernels
 
 Bits = npt.NDArray[Any]
+SUMS = ("softmax", "rms_norm", "column_sums")
 PRODUCTS = ("grouped", "persistent", "split", "narrow_weights", "scaled_blocks", "gated")
 _STAGES = 2
 
@@ -68,6 +69,9 @@ class Run:
 
     def operands(self) -> dict[str, Bits]:
         """Raw codes of what the kernel reads, by its names."""
+        if self.kernel in SUMS:
+            rows = {"softmax": 2, "rms_norm": 1, "column_sums": 4}[self.kernel] * self.blocks[0]
+            return {"x": self._draw("x", self.a, (rows, self.n))}
         if self.kernel == "attention":
             rng = self._rng("q")
             return {name: from_float(self.a, rng.standard_normal((self.n, self.m, self.k))) for name in "qkv"}
@@ -110,6 +114,8 @@ def launch(run: Run, device: str) -> dict[str, Bits]:
     given = {name: _tensor(run, name, bits).to(device) for name, bits in run.operands().items()}
     if run.kernel == "attention":
         made = _attention(run, given, device)
+    elif run.kernel in SUMS:
+        made = {"d": _summed(run, given["x"], device)}
     else:
         made = {"d": torch.zeros((run.m, run.n), dtype=dtype_of(run.d), device=device)}
         _LAUNCHES[run.kernel](run, given, made["d"])
@@ -213,6 +219,18 @@ def _attention(run: Run, given: dict[str, Any], device: str) -> dict[str, Any]:
     return {"d": d, "weights": weights, "maxima": maxima}
 
 
+def _summed(run: Run, x: Any, device: str) -> Any:
+    """A kernel with `tl.sum` and no `tl.dot`."""
+    rows, n = x.shape
+    blocks = _ceil(n, run.blocks[1])
+    columns = run.kernel == "column_sums"
+    d = torch.zeros(n + blocks if columns else (rows, n), dtype=dtype_of(run.d), device=device)
+    programs = {"softmax": rows // run.blocks[0], "rms_norm": rows, "column_sums": blocks}[run.kernel]
+    kernel = getattr(kernels, run.kernel)
+    kernel[(programs,)](x, d, n, n, BM=run.blocks[0], BN=run.blocks[1], num_warps=run.warps)
+    return d
+
+
 # Drawn launches ---------------------------------------------------------------------------------------------
 
 _TYPES = {
@@ -274,6 +292,20 @@ def _drawn(rng: np.random.Generator, kernel: str, a: str, b: str, seed: int) -> 
     if one(False, False, True):
         options["SPECIAL"] = True
     return Run(kernel, a, b, d, m, n, k, blocks, warps, options, seed)
+
+
+def sums(seed: int, count: int) -> Iterator[Run]:
+    """`count` launches of kernels with `tl.sum` and no `tl.dot`, of f32, f16 and bf16 in turn; tiles, warps
+    and sizes are drawn. Rows that are no multiple of 16 bytes have another layout."""
+    rng = np.random.default_rng([seed, 9])
+    for number in range(count):
+        kernel, fmt = SUMS[number % len(SUMS)], ("f32", "f16", "bf16")[number // len(SUMS) % 3]
+        bm, bn = 1 << int(rng.integers(0, 6)), 1 << int(rng.integers(4, 11))
+        n = bn if rng.integers(2) else max(bn - int(rng.integers(1, 9)), 1)
+        n = n if kernel == "softmax" else n * int(rng.integers(1, 4))
+        warps = 1 << int(rng.integers(0, 4))
+        d = "f32" if rng.integers(2) else fmt
+        yield Run(kernel, fmt, fmt, d, 0, n, 0, (bm, bn, 0), warps, {}, seed)
 
 
 def attentions(seed: int, length: int = 256, heads: int = 2) -> Iterator[Run]:

@@ -17,6 +17,7 @@ from triton.runtime import interpreter as runtime
 
 import golden
 from golden.errors import OperandError, UnknownNameError
+from golden.kernels.reductions import in_halves, in_turn
 from golden.kernels.triton_dot import Dot, dot
 from golden.tensors.dtypes import codes, tensor_of
 from golden.tensors.operations import sum_of_quads
@@ -215,8 +216,11 @@ def test_a_sum_of_an_accumulator_has_the_order_of_the_threads():
     assert (found[:, 0] != d.sum(1).view(np.uint32)).any() and not chip.cpu
     _, chip = run("sum of a product", given)  # the compiler fuses, if both stand in one block of code
     assert dict(chip.cpu) == {"tl.sum of a product": 1}
-    _, chip = run("sum of a load", given)
-    assert dict(chip.cpu) == {"tl.sum": 1}
+    found, chip = run("sum of a load", given)  # four neighbours a thread, sixteen threads a row
+    z = given[2].view(np.float32)
+    threads = in_turn(z.reshape(64, 16, 4), 2)
+    np.testing.assert_array_equal(found[:, 0], in_halves(threads, 1).view(np.uint32))
+    assert (found[:, 0] != z.sum(1).view(np.uint32)).any() and not chip.cpu
     _, chip = run("sum", given, num_warps=8)  # two warps share a row
     assert dict(chip.cpu) == {"tl.sum": 1}
 
