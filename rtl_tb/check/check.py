@@ -173,7 +173,7 @@ def watch_outputs(state: Check, _report: Progress) -> Check:
 
 
 def run_under_traffic(state: Check, report: Progress) -> Check:
-    """Stage 3. `fast`, whose first run is at full throughput, runs the vectors again with idle cycles,
+    """Stage 4. `fast`, whose first run is at full throughput, runs the vectors again with idle cycles,
     backpressure and resets."""
     if not (state.passed and state.options.engine == "fast"):
         return state
@@ -194,7 +194,7 @@ def run_under_traffic(state: Check, report: Progress) -> Check:
 
 
 def accumulate_long(state: Check, report: Progress) -> Check:
-    """Stage 4. An integer accumulator of the unit is filled until it overflows, in both directions."""
+    """Stage 5. An integer accumulator of the unit is filled until it overflows, in both directions."""
     if not (state.passed and (state.options.engine == "fast" or state.dut.vhdl is not None)):
         return state
     report("filling the accumulator", 0, 0)
@@ -209,7 +209,7 @@ def accumulate_long(state: Check, report: Progress) -> Check:
 
 
 def turn_polarities(state: Check, report: Progress) -> Check:
-    """Stage 5. A unit that fails as if reset, valid, ready or enable had the other polarity, or as if
+    """Stage 6. A unit that fails as if reset, valid, ready or enable had the other polarity, or as if
     operands came too often, is run in that way. If it works then, the earlier results do not count."""
     if state.passed or not state.options.explain:
         return state
@@ -222,7 +222,7 @@ def turn_polarities(state: Check, report: Progress) -> Check:
 
 
 def try_starts(state: Check, report: Progress) -> Check:
-    """Stage 6. Undriven signals start as zeros and as ones, too; a unit that was run as a translation is run
+    """Stage 7. Undriven signals start as zeros and as ones, too; a unit that was run as a translation is run
     in its own language.
 
     Raises:
@@ -245,7 +245,7 @@ def try_starts(state: Check, report: Progress) -> Check:
 
 
 def try_four_states(state: Check, report: Progress) -> Check:
-    """Stage 7. The first vectors run in Icarus, which has X and Z: a result with either is wrong."""
+    """Stage 8. The first vectors run in Icarus, which has X and Z: a result with either is wrong."""
     if not (state.passed and state.run.simulator == "verilator" and state.options.four_states):
         return state
     report("trying four states", 0, 0)
@@ -254,7 +254,7 @@ def try_four_states(state: Check, report: Progress) -> Check:
 
 
 def simulate_gates(state: Check, report: Progress) -> Check:
-    """Stage 8. The vectors run on the netlist that synthesis makes of the unit, with undefined bits zero, one
+    """Stage 9. The vectors run on the netlist that synthesis makes of the unit, with undefined bits zero, one
     and random; notes list further influences on the results.
 
     Raises:

@@ -60,7 +60,7 @@ def untried(report: Report) -> str:
 
 
 def _handshake_failures(report: Report) -> str:
-    others = sum(failure["kind"] == "other_output" for failure in report["protocol"])
+    others = sum(failure.get("kind") == "other_output" for failure in report["protocol"])
     count = len(report["protocol"]) - others
     words = [f"{count:,} handshake failure{'' if count == 1 else 's'}"] * bool(count)
     words += [f"{others:,} wrong bit{'' if others == 1 else 's'} of other outputs"] * bool(others)
@@ -130,7 +130,7 @@ class Story:
         for text in report["notes"]:
             say(f"[yellow]note[/]  {escape(text)}")
         for failure in report["protocol"][:5]:
-            label = "output" if failure["kind"] == "other_output" else "handshake"
+            label = "output" if failure.get("kind") == "other_output" else "handshake"
             say(f"[red]{label}[/]  {escape(failure['text'])}")
 
     def _example(self, report: Report, example: Example | None) -> None:

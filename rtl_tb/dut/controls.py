@@ -38,7 +38,7 @@ def decide(found: Match, module: Module, structure: Structure | None, state: boo
     if seen is None or not seen.known:
         _by_names(found)
     elif seen.combinational:
-        _on_no_register(found)
+        _on_no_register(found, state)
     else:
         _by_registers(found, seen, state)
 
@@ -143,9 +143,14 @@ def _by_names(found: Match) -> None:
         found.remarks["enable"] = f"by its name; or {found.roles['in_valid'].ports[0]}"
 
 
-def _on_no_register(found: Match) -> None:
-    """The operands reach the result in the same cycle: there is no pipeline to stop."""
+def _on_no_register(found: Match, state: bool) -> None:
+    """The operands reach the result in the same cycle: there is no pipeline to stop. What lets an accumulator
+    add says which cycles count."""
     enable = found.roles.pop("enable", None)
+    if state:
+        if enable is not None and "in_valid" not in found.roles:
+            found.roles["in_valid"], found.scores["in_valid"] = enable, _ALONE
+        return
     if enable is not None:
         found.tied[enable.ports[0]] = ON_NO_REGISTER
     if "out_valid" not in found.roles and "in_valid" in found.roles:

@@ -60,7 +60,7 @@ _WORDS: dict[str, dict[str, int]] = {
     },
     "b": {"b": 8, "y": 6, "rhs": 8, "right": 6, "w": 6, "wgt": 6, "weight": 6, "weights": 6, "multiplier": 7},
     "c": {"c": 8, "z": 5, "acc": 7, "accum": 7, "accumulator": 7, "addend": 8, "psum": 8, "bias": 7, "s": 3}
-    | {"partial": 5, "accumulate": 5, "add": 4},
+    | {"sum": 10, "partial": 5, "accumulate": 5, "add": 4},
     "d": {
         "d": 6,
         "out": 5,
@@ -111,7 +111,6 @@ _NO_DATA = dict.fromkeys(
         "busy",
         "done",
         "tag",
-        "last",
         "en",
     ),
     -9,
@@ -135,6 +134,7 @@ _NO_DATA = dict.fromkeys(
         "addr",
         "address",
         "id",
+        "last",
     ),
     -6,
 )

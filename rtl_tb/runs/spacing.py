@@ -14,6 +14,7 @@ from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.errors import ElaborationError
 from rtl_tb.runs.verdict import Verdict, judge
 
 FEW = 100
@@ -21,6 +22,8 @@ FEW = 100
 _LEAST = 0.05
 """Share of failing vectors from which it is tried: at full throughput an interval that is too short spoils
 more."""
+_FEWER = 4
+"""A valid that waits for its ready leaves at most one in so many failing vectors if the unit needs that."""
 _WIDE = 64
 """Cycles of the longest interval that is tried, or twice the latency: serial units take a cycle for
 each bit."""
@@ -28,11 +31,12 @@ each bit."""
 
 @dataclass(frozen=True)
 class Spacing:
-    """With another `handshake` the results of `tried` vectors are right."""
+    """With another `handshake` the results of `tried` vectors are right, but for those of `wrong`."""
 
     dut: Dut
     handshake: Handshake
     tried: int
+    wrong: int = 0
 
     @property
     def sentence(self) -> str:
@@ -51,10 +55,15 @@ class Spacing:
         if self.handshake.level and not now.level:
             level = f"{{port: {now.out_valid}, level: true}}"
             said.append((f"'{now.out_valid}' counts only where it rises", f"valid: {level} under output"))
+        if self.handshake.agreed != now.agreed:
+            port = f"{{port: {now.in_valid}, only_if: ready}}"
+            said.append(
+                (f"'{now.in_valid}' is active only while the unit is ready", f"valid: {port} under input")
+            )
         facts, keys = (" and ".join(words) for words in zip(*said, strict=True))
         return (
-            f"{self.tried:,} vectors are right where {facts}, and wrong without; if the unit is meant so, "
-            f"write {keys} in {file}"
+            f"{self.tried - self.wrong:,}{f' of {self.tried:,}' * bool(self.wrong)} vectors are right where "
+            f"{facts}, and wrong without; if the unit is meant so, write {keys} in {file}"
         )
 
 
@@ -66,8 +75,24 @@ def spacing(verdict: Verdict, engine: str, job: Job) -> Spacing | None:
         return None
     if verdict.failed.mean() < _LEAST and not verdict.outcome.failures:
         return None
-    if job.simulator in ("verilator", "icarus"):
-        engine, job = "selfcheck", replace(job, simulator="icarus", translate=False)
+    try:
+        if job.simulator in ("verilator", "icarus"):
+            try:
+                return _searched("selfcheck", replace(job, simulator="icarus", translate=False))
+            except ElaborationError:  # it reads less of the language than Verilator
+                pass
+        return _searched(engine, job)
+    except MmagoldError:
+        return None
+
+
+def _searched(engine: str, job: Job) -> Spacing | None:
+    """As `spacing`, on one engine.
+
+    Raises:
+        As the engine does.
+    """
+    shake = job.dut.handshake
     vectors = job.vectors[:FEW]
     quiet = replace(
         job,
@@ -78,28 +103,44 @@ def spacing(verdict: Verdict, engine: str, job: Job) -> Spacing | None:
         waves=None,
     )
 
-    def right(handshake: Handshake) -> bool:
+    def judged(handshake: Handshake) -> Verdict:
         mine = replace(quiet, dut=replace(job.dut, handshake=handshake))
-        return judge(vectors, engines.run(engine, mine), job.dut.compare).passed
+        return judge(vectors, engines.run(engine, mine), job.dut.compare)
 
-    try:
-        if right(shake):
-            return None
-        low, high = shake.interval, max(_WIDE, 2 * (shake.latency or 0))
-        fixed = shake.kind == "valid_ready" or shake.hold or shake.level
-        if not fixed and low < high and right(replace(shake, interval=high)):
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if right(replace(shake, interval=middle)) else (middle, high)
-            return Spacing(job.dut, replace(shake, interval=high), len(vectors))
-        for hold, level in ((True, False), (False, True), (True, True)):
-            new = replace(
-                shake,
-                hold=shake.hold or ("operands" if hold else None),
-                level=shake.level or (level and shake.out_valid is not None),
-            )
-            if new != shake and right(new):
-                return Spacing(job.dut, new, len(vectors))
+    def right(handshake: Handshake) -> bool:
+        return judged(handshake).passed
+
+    def failing(handshake: Handshake) -> int:
+        return int(judged(handshake).failed.sum())
+
+    if right(shake):
         return None
-    except MmagoldError:
+    low, high = shake.interval, max(_WIDE, 2 * (shake.latency or 0))
+    fixed = shake.kind == "valid_ready" or shake.hold or shake.level
+    if not fixed and low < high and right(replace(shake, interval=high)):
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if right(replace(shake, interval=middle)) else (middle, high)
+        return Spacing(job.dut, replace(shake, interval=high), len(vectors))
+    for hold, level in ((True, False), (False, True), (True, True)):
+        new = replace(
+            shake,
+            hold=shake.hold or ("operands" if hold else None),
+            level=shake.level or (level and shake.out_valid is not None),
+        )
+        if new != shake and right(new):
+            return Spacing(job.dut, new, len(vectors))
+    waits = _only_if_ready(shake)
+    if waits is None:
         return None
+    # Faults of the arithmetic may be left: most of the others are gone if this is the rule.
+    after = failing(waits)
+    return Spacing(job.dut, waits, len(vectors), after) if _FEWER * after <= failing(shake) else None
+
+
+def _only_if_ready(shake: Handshake) -> Handshake | None:
+    """The handshake with a valid that is active only while its ready is; None where it has no ready, or is so
+    already."""
+    if shake.in_valid is None or shake.in_ready is None or shake.in_valid in shake.agreed:
+        return None
+    return replace(shake, agreed=shake.agreed | {shake.in_valid})

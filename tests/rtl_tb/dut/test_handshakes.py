@@ -17,6 +17,7 @@ from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.runs.latency import measure
+from rtl_tb.runs.spacing import spacing
 from rtl_tb.runs.verdict import Verdict, judge
 
 ROUND = "  - round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}\n"
@@ -377,6 +378,28 @@ def test_a_latency_is_measured_where_operands_come_at_an_interval(
     write(tmp_path, case, TOP % (case.ports, body))
     dut = load_dut(tmp_path / "dut.yaml")
     assert measure(dut, "selfcheck", "icarus", tmp_path / "build").handshake.latency == latency
+
+
+def test_a_valid_that_has_to_wait_is_hinted_at(tmp_path: Path) -> None:
+    """Also where the arithmetic is wrong for some operands."""
+    ports = "input start, output busy, output reg done, output reg signed [31:0] d"
+    body = (
+        "reg [1:0] left; reg signed [7:0] x, y; assign busy = left != 0;\n"
+        "always @(posedge clk) begin done <= 0; if (rst) left <= 0; else begin\n"
+        "if (left != 0) begin left <= left - 1; if (left == 1) begin d <= x == 1 ? 7 : x * y; done <= 1; end end\n"
+        "if (start) begin x <= a; y <= b; if (left == 0) left <= 3; end end end"
+    )
+    shake = (
+        "kind: valid_ready, input: {valid: start, ready: {port: busy, active: low}}, output: {valid: done}"
+    )
+    case = Case(MUL, ports, body, shake, {})
+    write(tmp_path, case, text_of(case))
+    dut = load_dut(tmp_path / "dut.yaml")
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 200), "icarus", timeout_cycles=500)
+    found = spacing(judge(job.vectors, engines.run("selfcheck", job), dut.compare), "selfcheck", job)
+    assert found is not None and found.wrong > 0
+    assert "'start' is active only while the unit is ready" in found.sentence
+    assert "valid: {port: start, only_if: ready} under input" in found.sentence
 
 
 @pytest.mark.parametrize(

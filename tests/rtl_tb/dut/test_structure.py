@@ -216,6 +216,16 @@ def test_the_enable_of_an_accumulator_stops_its_clear_as_well(
     }
 
 
+def test_an_accumulator_that_shows_its_sum_at_once_counts_by_its_enable(tmp_path: Path) -> None:
+    rtl = (
+        "module u (input clk, rst_n, enable, clr, input signed [7:0] a, b, output signed [31:0] acc);\n"
+        "reg signed [31:0] held; assign acc = enable ? held + a * b : held;\n"
+        "always @(posedge clk) if (!rst_n) held <= 0; else if (clr) held <= 0; else held <= acc;\nendmodule\n"
+    )
+    _, values = drafted(tmp_path, rtl, MAC)
+    assert values["handshake"] == {"kind": "latency", "latency": 0, "input": {"valid": "enable"}}
+
+
 CLEARS = {
     "alone, and drops the operands": ("if (clr) acc <= 0; else if (en) acc <= acc + p;", "before_operands"),
     "alone, and keeps the operands": (
