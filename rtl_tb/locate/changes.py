@@ -235,7 +235,11 @@ class _Placer:
             # The select may get another width, which counts up to the first expression of another width.
             own = self.readings.read[site]
             around = [*takewhile(lambda place: self.readings.read[place] == own, path)]
-            if around == path and root in self.readings.assigned and self.readings.modular.issuperset(path[1:]):
+            if (
+                around == path
+                and root in self.readings.assigned
+                and self.readings.modular.issuperset(path[1:])
+            ):
                 around = path[:1]  # what is above its bits is lost in any case
             else:
                 around += path[len(around) : len(around) + 1]

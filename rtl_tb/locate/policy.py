@@ -23,9 +23,9 @@ class SearchPolicy:
         one_build: seconds for a constant, which may make a design of any size.
         choices_a_second, least_choices, most_choices: probes of one build, and texts that may be missing, for
             each second of the budget: a thousand take about four seconds to compile on two busy processors.
-        likely: choices of the first build, if the places are ranked, and of either half of the next ones:
-            such a build takes two to three seconds, and choices that do not fit are in the next.
-        turn: constants that are tried during a build on the same processor: a second of work.
+        likely: choices of either half of a build, if the places are ranked; the first one has half as many,
+            and takes two seconds.
+        turn: constants that are tried between two builds on one processor: half a second of work.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
         probing: share of the budget that ranking the places may take.
@@ -51,14 +51,14 @@ class SearchPolicy:
     more_cycles: int = 250_000
     sequence: int = 512
     first_sequence: int = 96
-    at_once: int = 32
+    at_once: int = 100
     one_run: float = 5.0
     one_build: float = 20.0
     choices_a_second: int = 60
     least_choices: int = 1000
     most_choices: int = 8000
-    likely: int = 600
-    turn: int = 6
+    likely: int = 500
+    turn: int = 2
     refused: int = 12
     reading: float = 0.3
     probing: float = 0.1

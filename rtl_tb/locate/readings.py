@@ -18,8 +18,10 @@ from rtl_tb.locate.sources import Place, Sources
 
 _ITERATIONS = 16
 """Iterations that a loop of a procedure is taken to have: only a simulator knows."""
-_MODULAR = ("Add", "Subtract", "Multiply", "BinaryAnd", "BinaryOr", "BinaryXor", "BinaryXnor")
-_MODULAR += ("Plus", "Minus", "BitwiseNot")
+_MODULAR = (
+    *("Add", "Subtract", "Multiply", "BinaryAnd", "BinaryOr", "BinaryXor", "BinaryXnor"),
+    *("Plus", "Minus", "BitwiseNot"),
+)
 """Operators of which the low bits depend on the low bits of the operands alone."""
 _SIGNALS = ("Variable", "Net", "FormalArgument", "Parameter", "EnumValue", "Port")
 

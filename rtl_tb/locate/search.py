@@ -273,14 +273,12 @@ class Search:
             return None
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
         room = room_of(self.policy, self.budget)
-        if (
-            probes := self._trials(lambda: self._built(_taken(self.changes.probes, room), "probes"), "probe")
-        ) is not None:
+        listed = _taken(self.changes.probes, room, self.policy.likely * _USUAL)
+        if (probes := self._trials(lambda: self._built(listed, "probes"), "probe")) is not None:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; all others are in later builds.
-        likely = self.policy.likely if self.spectrum else room
-        listed = _taken(ranked(self.changes.choices, self.spectrum), min(likely, room))
-        return self._trials(lambda: self._built(listed, "first"), "first")
+        most = self.policy.likely // 2 if self.spectrum else room
+        return self._trials(lambda: self._next("first", most), "first")
 
     def _passes(self) -> list[Repair]:
         """The loop. After each pass every candidate that it tried is refuted, or listed in `scores`."""
@@ -336,7 +334,7 @@ class Search:
 
     def _ahead(self, name: str) -> Future[Trials | None]:
         """Begins the next build of choices in the other thread."""
-        return self.side.submit(self._trials, partial(self._next, name), name)
+        return self.side.submit(self._trials, partial(self._next, name, self.policy.likely), name)
 
     # Builds -------------------------------------------------------------------------------------------------
 
@@ -363,14 +361,14 @@ class Search:
         """The text around the DUT, which no choice changes."""
         return wrapper_of(self.dut)
 
-    def _next(self, name: str) -> Built | None:
-        """The next choices, the likeliest places first; half of them are texts that may be missing. None if
-        there are none."""
+    def _next(self, name: str, most: int) -> Built | None:
+        """The next choices, the likeliest places first, and texts that may be missing there, `most` of each;
+        None if there are none."""
         if not self.missing:
             self.missing = self._every_missing()
-        added = _taken(self.missing, self.policy.likely)
+        added = _taken(self.missing, most)
         self.missing = self.missing[len(added) :]
-        return self._built([*added, *_taken(self._left(), self.policy.likely)], name, self.policy.searching)
+        return self._built([*added, *_taken(self._left(), most)], name, self.policy.searching)
 
     def _every_missing(self) -> list[Choice]:
         """Texts that may be missing and were in no build, at as many of the likeliest places as there is room
@@ -782,12 +780,11 @@ class _Within:
         return any(place.lies_in(one) or one.lies_in(place) for one in places[max(at - 1, 0) : at + 1])
 
 
-def _taken(listed: Sequence[Choice], most: int) -> list[Choice]:
-    """The first choices, `most` at most, and fewer if they are larger than usual."""
+def _taken(listed: Sequence[Choice], most: int, room: float | None = None) -> list[Choice]:
+    """The first choices, `most` at most, and fewer if they are larger than usual, or than `room`."""
     sizes = accumulate(one.size for one in listed)
-    return [one for one, size in zip(listed[:most], sizes, strict=False) if size <= most * _USUAL] or list(
-        listed[:1]
-    )
+    room = most * _USUAL if room is None else room
+    return [one for one, size in zip(listed[:most], sizes, strict=False) if size <= room] or list(listed[:1])
 
 
 def _parts(many: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -190,8 +190,7 @@ def _alike(choice: Choice, text: str) -> str:
 
 
 def numbers_at(text: str, line: int) -> set[int]:
-    """The numbers of the choices on a line of a text that holds them, counted from 1; else on the nearest line
-    before it."""
+    """The numbers of the choices on a line of a text, lines from 1; else on the nearest line before it."""
     for one in reversed(text.split("\n")[:line]):
         if found := _MADE.findall(one):
             return set(map(int, found))

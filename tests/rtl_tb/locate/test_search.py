@@ -26,6 +26,7 @@ from rtl_tb.errors import RtlError
 from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
 from rtl_tb.locate.changes import Changes, Choice, find_changes
+from rtl_tb.locate.choices import _not_blamed
 from rtl_tb.locate.hints import suspicious_lines
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import SearchPolicy
@@ -51,8 +52,20 @@ def test_number_0_is_the_unit_itself(tmp_path: Path, missing: bool, every: int) 
     instrumented = with_selector(dut, found, listed, tmp_path / "choices")
     verdict = judge(job.vectors, engines.run("fast", replace(job, dut=instrumented)), dut.compare)
     assert verdict.passed
-    text = (tmp_path / "choices" / "0_dot4.sv").read_text()
-    assert text.count("\n") == UNIT.count("\n"), "lines keep their numbers"
+
+
+def test_a_refused_line_costs_its_own_choice_alone(tmp_path: Path) -> None:
+    """A compiler says the line; the columns that Verilator says are those of the text without macros."""
+    dut = planted(tmp_path)
+    found = find_changes(dut)
+    listed = found.choices
+    with_selector(dut, found, listed, tmp_path)
+    file = tmp_path / "0_dot4.sv"
+    lines = file.read_text().split("\n")
+    alone = [number for number, one in enumerate(listed, 1) if not one.change.term][-1]
+    line = next(at for at, text in enumerate(lines, 1) if f"is[{alone}]" in text)
+    kept = _not_blamed(listed, f"%Error: {file}:{line}:7: syntax error")
+    assert kept == [*listed[: alone - 1], *listed[alone:]]
 
 
 @pytest.mark.parametrize(
@@ -91,20 +104,39 @@ def test_two_faults_are_found_together(tmp_path: Path) -> None:
 def test_a_place_on_which_no_failing_vector_depends_comes_last() -> None:
     """Ochiai, and before it what the complement itself makes right."""
     failing = np.array([True, True, False, False])
+    bits = failing[:, None]
     here, there, third, never = (Place(Path("x.sv"), at, at + 1) for at in range(4))
-    spectrum = Spectrum(failing)
-    spectrum.note(here, np.array([True, True, False, False]), failing)
-    spectrum.note(there, np.array([True, True, True, True]), failing)
-    spectrum.note(third, np.array([True, True, True, True]), np.array([False, False, True, True]))
-    spectrum.note(never, np.array([False, False, True, True]), failing)
+    spectrum = Spectrum(bits)
+    spectrum.note(here, bits, failing)
+    spectrum.note(there, bits | True, failing)
+    spectrum.note(third, bits | True, ~failing)
+    spectrum.note(never, ~bits, failing)
     scores = [spectrum.score(one) for one in (third, here, there, never)]
     assert scores == sorted(scores, reverse=True) and scores[3] == 0 and scores[1] == 1
     listed = [Choice(Change("name", one, "a", "b"), one, "b", root=one) for one in (never, there, here)]
     assert [one.site for one in ranked(listed, spectrum)] == [here, there, never]
 
 
+def test_the_wrong_bits_rank_places_on_which_every_vector_depends() -> None:
+    wrong = np.array([[True, False], [True, False], [False, False]])
+    low, both = (Place(Path("x.sv"), at, at + 1) for at in range(2))
+    spectrum = Spectrum(wrong)
+    spectrum.note(low, np.array([[True, False]] * 3), wrong.any(axis=1))
+    spectrum.note(both, np.array([[True, True]] * 3), wrong.any(axis=1))
+    assert spectrum.score(low) > spectrum.score(both) > 0
+
+
+def test_a_choice_in_many_instances_comes_later() -> None:
+    once, often = Place(Path("x.sv"), 0, 1), Place(Path("x.sv"), 2, 3)
+    listed = [
+        Choice(Change("name", at, "a", "b"), at, "b", copies=copies)
+        for at, copies in ((often, 400), (once, 1))
+    ]
+    assert [one.site for one in ranked(listed, Spectrum(np.ones((1, 1), np.bool_)))] == [once, often]
+
+
 def test_a_unit_that_no_longer_answers_depends_on_the_place() -> None:
-    spectrum = Spectrum(np.array([True, False]))
+    spectrum = Spectrum(np.array([[True], [False]]))
     place = Place(Path("x.sv"), 0, 1)
     spectrum.note(place, None, None)
     assert spectrum.depends[place].all() and spectrum.fixes[place] == 0
@@ -156,7 +188,7 @@ def test_every_place_has_its_turn() -> None:
         Choice(Change("name", at, "a", after), at, after)
         for at, after in ((here, "b"), (here, "c"), (there, "d"), (there, "e"))
     ]
-    same = Spectrum(np.ones(1, np.bool_))
+    same = Spectrum(np.ones((1, 1), np.bool_))
     assert [one.text for one in ranked(listed, same)] == ["b", "d", "c", "e"]
 
 
