@@ -221,7 +221,8 @@ class Starting(Asking):
         once."""
         best: fitting.Fit | None = None
         fits: list[fitting.Fit] = []
-        end = time.monotonic() + TIMES.fits * self.dense.left
+        # Fits leave the reserve: without a round of new questions a candidate is worth nothing.
+        end = time.monotonic() + TIMES.fits * (self.dense.left - self.reserve)
         for turn, start in enumerate(starts):
             if time.monotonic() > end:
                 break
