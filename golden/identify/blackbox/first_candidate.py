@@ -15,10 +15,10 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.early_overflow import of_numbers
-from golden.identify.blackbox.one_term import one_sided, with_register_limits
+from golden.identify.blackbox.one_term import one_sided, subtracted_products, with_register_limits
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.questions import SIGNS
-from golden.identify.blackbox.templates import grouped, skeletons, uncommon
+from golden.identify.blackbox.templates import grouped, of_both_signs, skeletons, uncommon
 from golden.identify.blackbox.unexplained import Law, by_magnitude
 
 
@@ -100,9 +100,9 @@ class Starting(Asking):
 
     def _made(self) -> list[Candidate]:
         """The skeletons of the order that masks showed."""
-        found = with_register_limits(
-            self.bank, starting_points.counted(self.bank, skeletons(self.takes, self.state.tree))
-        )
+        signed = of_both_signs(self.takes, subtracted_products(self.bank))
+        shapes = [*signed, *skeletons(self.takes, self.state.tree)]
+        found = with_register_limits(self.bank, starting_points.counted(self.bank, shapes))
         end = self.end
         return found if end is None else [structure.overflowing(one, end) or one for one in found]
 
@@ -221,7 +221,8 @@ class Starting(Asking):
         once."""
         best: fitting.Fit | None = None
         fits: list[fitting.Fit] = []
-        end = time.monotonic() + TIMES.fits * self.dense.left
+        # Fits leave the reserve: without a round of new questions a candidate is worth nothing.
+        end = time.monotonic() + TIMES.fits * (self.dense.left - self.reserve)
         for turn, start in enumerate(starts):
             if time.monotonic() > end:
                 break

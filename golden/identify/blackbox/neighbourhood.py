@@ -7,11 +7,12 @@ The keys come from the step classes, so a new key is searched without a line her
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
 from golden.identify.blackbox import structure
-from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.candidates import Candidate, with_results
 from golden.identify.blackbox.joint_keys import evened
 from golden.identify.blackbox.key_values import meaningless_beside, result_formats_tried, values_of
 from golden.identify.blackbox.moves import (
@@ -20,6 +21,7 @@ from golden.identify.blackbox.moves import (
     Steps,
     key_label,
     made_as,
+    of_earlier,
     replacing_step,
     shown_value,
     swapping_steps,
@@ -33,7 +35,7 @@ from golden.identify.blackbox.step_changes import (
     structural,
 )
 from golden.identify.blackbox.step_registers import with_registers
-from golden.identify.blackbox.templates import inner_formats
+from golden.identify.blackbox.templates import guarded_formats, inner_formats
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program import keys
@@ -70,6 +72,9 @@ def rare(one: Candidate) -> Iterator[Move]:
             yield Move(f"{label}: put {what}" if what else label, "", swapping_steps(steps, changed), 1)
     for label, operations in structure.linked(one):
         yield whole_change(label, "", made_as(operations), 1)
+    for fmt in guarded_formats(one.takes) if len(one.operations) > 1 else ():
+        register = of_earlier(partial(with_results, fmt=fmt))
+        yield whole_change("earlier results: format", fmt.name, register, 1)
 
 
 def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
@@ -78,7 +83,8 @@ def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
     now = getattr(step, "format", None)
     if step.to == "d" or now is None:
         return
-    for fmt, mode in product(inner_formats(one.takes), keys.ROUNDING.words):
+    formats = (*inner_formats(one.takes), *guarded_formats(one.takes))
+    for fmt, mode in product(formats, keys.ROUNDING.words):
         if fmt != now:
             new: dict[str, Any] = {"format": fmt, "rounding": mode, "nan": None}
             label = key_label(step, "format")
@@ -148,10 +154,12 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
                     label, shown_value(value), replacing_step(step, changed), 2 * key.fault, where=where
                 )
     if isinstance(step, Multiply) and step.format is None and not faults:
-        for fmt in result_formats_tried(one):
-            for mode in ("nearest_even", "toward_zero", "to_odd"):
-                changed = replace(step, format=fmt, rounding=mode, **meaningless_beside(step, "format", fmt))
-                yield Move("multiply: format", f"{fmt.name}, {mode}", replacing_step(step, changed))
+        modes = ("nearest_even", "toward_zero", "to_odd")
+        for fmt, mode, flush in product(result_formats_tried(one), modes, keys.FLUSH.words):
+            rest = meaningless_beside(step, "format", fmt)
+            changed = replace(step, format=fmt, rounding=mode, flush=flush, **rest)
+            said = f"{fmt.name}, {mode}" + ("" if flush == "none" else f", flushed, {flush}")
+            yield Move("multiply: format", said, replacing_step(step, changed))
 
 
 def _read(one: Candidate, step: Step) -> Iterator[Move]:

@@ -77,6 +77,22 @@ def with_signs(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     return [one for some in found for one in some] or list(skeletons)
 
 
+def subtracted_products(bank: Bank) -> tuple[int, ...]:
+    """The places of products that a unit subtracts while it adds others, as answers to one product show them;
+    none if a place has too few questions, or both signs."""
+    terms = _terms(bank, "products")
+    signs = _signs(terms.values) * _signs(terms.answers)
+    needed = 4  # questions for a place, as for lost products
+    found: dict[int, int] = {}
+    for k in range(bank.takes.stored_k):
+        own = signs[(terms.places == k) & (signs != 0)]
+        if len(own) < needed or abs(own.mean()) < AGREEING:
+            return ()
+        found[k] = int(np.sign(own.mean()))
+    both = len(set(found.values())) > 1
+    return tuple(k for k, sign in found.items() if sign < 0) if both else ()
+
+
 @dataclass(frozen=True)
 class _Turned:
     """The sign, 1 or -1, with which a program adds c, and each product; 0: it does not."""
@@ -120,10 +136,10 @@ _Words = list[tuple[tuple[str, ...], _Turned]]
 
 
 def _words(one: Candidate) -> _Words:
-    """A word of `negate` for each operation, and the signs with which the program then adds its terms: one
-    word for all, or one for operations that read c, while operations that add to earlier results negate no
-    sum again."""
-    given = [(word,) * len(one.operations) for word in NEGATE.words]
+    """A word of `negate` for each operation, and the signs with which the program then adds its terms: its
+    own words; one word for all; or one for operations that read c, while operations that add to earlier
+    results negate no sum again."""
+    given = [tuple(map(_word, one.operations)), *((word,) * len(one.operations) for word in NEGATE.words)]
     for word, rest in product(NEGATE.words, ("none", "product")):
         given.append(tuple(word if o.seed == "c" else rest for o in one.operations))
     return [(words, _of_program(one.operations, words, one.takes.stored_k)) for words in given]
@@ -135,6 +151,10 @@ def _turning(one: Candidate, words: _Words, seen: Sequence[_Seen]) -> list[Candi
     plain = [words for words in said if len(set(words)) == 1]
     made = (one.with_operations(map(_with_word, one.operations, words)) for words in plain or said[:1])
     return list({new.operations: new for new in made if new is not None}.values())
+
+
+def _word(operation: Operation) -> str:
+    return next((step.negate for step in operation.steps if isinstance(step, Multiply)), "none")
 
 
 def _with_word(operation: Operation, word: str) -> Operation:

@@ -99,6 +99,31 @@ def inner_formats(takes: Signature) -> list[Format]:
     return list(dict.fromkeys(known))
 
 
+_GUARD_BITS = range(1, 9)
+"""Fraction bits that a register between additions has more than d: a guard bit, up to a byte of them."""
+
+
+def guarded_formats(takes: Signature) -> list[Format]:
+    """Formats of registers that keep more of an intermediate result than d: guard bits, with d's exponents or
+    with one exponent bit more at the upper end, so that nothing overflows on the way."""
+    d = takes.formats["d"]
+    most = 52  # fraction bits of a format of one's own, as of f64
+    if not d.is_float or d.specials != "ieee" or d.exponent_bits + d.fraction_bits < 15:
+        return []
+    return [
+        replace(
+            d,
+            name=f"e{exponent_bits}m{bits}",
+            storage=64,
+            exponent_bits=exponent_bits,
+            fraction_bits=bits,
+        )
+        for exponent_bits in (d.exponent_bits, d.exponent_bits + 1)
+        for bits in (d.fraction_bits + guard for guard in _GUARD_BITS)
+        if bits <= most and exponent_bits <= _F64.exponent_bits
+    ]
+
+
 def has_special(takes: Signature) -> bool:
     """Whether an operand or the result is a float: integers alone have no special values."""
     return any(takes.formats[name].is_float for name in "abcd")
@@ -458,6 +483,26 @@ def uncommon(
     return list(filter(None, (_one(f, name, steps, everything) for name, steps in forms)))
 
 
+def of_both_signs(takes: Signature, negative: Sequence[int]) -> list[Candidate]:
+    """Candidates for a unit that subtracts these products and adds the others: c and those that it adds come
+    first, because the language has one sign for all products of an operation."""
+    f, positive = _Frame(takes), [k for k in range(takes.stored_k) if k not in negative]
+    if not negative or not positive:
+        return []
+    # One product is exact in f64; f32 and d are for a unit that rounds what it adds.
+    formats = (_F64, f.inner, f.d) if f.d.is_float else (f.inner,)
+    of, found = ("products", "c"), list[Candidate | None]()
+    subtracted = [replace(s, negate="product") if isinstance(s, Multiply) else s for s in f.products]
+    for inner in dict.fromkeys(formats):
+        total = replace(f.last(), format=inner, zero="signed" if inner.is_float else "positive")
+        for cut, middle in {"exact": [], "aligned": [align(of)] if f.d.is_float else []}.items():
+            one_sum: list[Step] = [*f.specials(*of), *middle, Sum(of=of, to="total")]
+            first = operation(takes, [*f.products, *one_sum, total], positive, "c", (), inner, "r0")
+            last = operation(takes, [*subtracted, *one_sum, f.last()], negative, "r0", (), f.d, "d")
+            found.append(candidate(takes, [first, last], f"added products in {inner.name}, others {cut}"))
+    return list(filter(None, found))
+
+
 def grouped(takes: Signature, groups: Sequence[tuple[int, ...]]) -> list[Candidate]:
     """Candidates that sum the products of these groups first, with and without an exponent for a sum that
     cancels."""
@@ -735,6 +780,10 @@ def rounded_trees(takes: Signature, tree: Node) -> Iterator[Candidate | None]:
         for late in (False, True) if inner != d and C in tree.children else (False,):
             for how in _hows(takes, inner):
                 yield _Tree(takes, inner, how, late).candidate(tree)
+    # Registers with guard bits, between additions of exact products.
+    for inner, how in product(guarded_formats(takes), _hows(takes, d)):
+        if how.product is None and not how.turned:
+            yield _Tree(takes, inner, how, late=False).candidate(tree)
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ def _names_a_number(rule: str, d: Format) -> bool:
 
 _FEWEST = 12
 """Answers that are needed to decide a law."""
+_LARGE = 16
+"""Integers of this size change by less than a sixteenth when they are rounded, so ratios show the factor."""
 _MOST_ARRANGED, _FAR = 60, 30
 """Arrangements of three terms that are tried, and binades below the largest term at which masks must lose a
 small one."""
@@ -117,9 +119,11 @@ def broken(bank: Bank) -> tuple[Law, ...]:
 
 @dataclass(frozen=True)
 class _Alone:
-    """Questions with one term: the rows of the bank, the values of the terms, and the answers."""
+    """Questions with one term: the rows of the bank, the places of products, the values of the terms, and the
+    answers."""
 
     rows: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
     a: Values
     b: Values
     term: Values
@@ -146,7 +150,7 @@ def _alone(bank: Bank, is_c: bool) -> _Alone:
     kept = _in_range(formats["d"], term) & np.isfinite(answers)
     for name in "c" if is_c else "ab":  # a unit that flushes what is subnormal adds as any other
         kept &= ~subnormal(formats[name], bank.operands[name][rows])
-    return _Alone(rows[kept], a[kept], b[kept], term[kept], answers[kept])
+    return _Alone(rows[kept], place[kept], a[kept], b[kept], term[kept], answers[kept])
 
 
 def _in_range(d: Format, value: Values) -> Mask:
@@ -158,8 +162,9 @@ def _in_range(d: Format, value: Values) -> Mask:
 
 
 def _off(d: Format, value: Values, answers: Values) -> Mask:
-    """Which answers are off by more than one unit in the last place."""
-    unit = np.ldexp(1.0, np.frexp(value)[1] - 1 - d.fraction_bits) if d.is_float else np.zeros(len(value))
+    """Which answers are off by more than one unit in the last place; of whole numbers, at all."""
+    whole = (value != np.rint(value)).astype(np.float64)
+    unit = np.ldexp(1.0, np.frexp(value)[1] - 1 - d.fraction_bits) if d.is_float else whole
     return np.asarray(np.abs(answers - value) > unit)
 
 
@@ -168,23 +173,29 @@ def _factors(bank: Bank, alone: dict[str, _Alone]) -> tuple[Law, ...]:
     d = bank.takes.formats["d"]
     found = {name: _factor(d, one) for name, one in alone.items()}
     product, c = found["products"], found.get("c")
-    if not product or not c or product == c:
+    lacks_c = "c" in bank.takes.unread
+    if not product or (product == 1 if lacks_c else not c or product == c):
         return ()
     one, count = alone["products"], len(alone["products"].rows)
-    held = "c" if c == 1 else f"{_number(c)} times c"
-    text = (
-        "a constant factor lies between products and c: one product alone is "
-        f"{_number(product)} times a * b, in all {count:,} questions, and c alone is {held}"
-    )
+    rounded = "" if d.is_float else ", rounded,"
+    said = f"one product alone is {_number(product)} times a * b{rounded} in all {count:,} questions"
+    text = f"a constant factor multiplies the products: {said}"
+    if c is not None:
+        held = "c" if c == 1 else f"{_number(c)} times c"
+        text = f"a constant factor lies between products and c: {said}, and c alone is {held}"
     return (_shown(bank, text, one.rows),)
 
 
 def _factor(d: Format, one: _Alone) -> Fraction | None:
     """The constant ratio of answers to terms, apart from rounding; None if there is none."""
-    if len(one.rows) < _FEWEST or not d.is_float:
+    if len(one.rows) < _FEWEST:
         return None
-    ratios = one.answers / one.term
-    middle = float(np.median(ratios))
+    # Integers are off by one at most after a rounding, which hides the factor of small answers.
+    least = 0 if d.is_float else _LARGE
+    large = np.abs(one.answers) >= least
+    if np.count_nonzero(large) < _FEWEST:
+        return None
+    middle = float(np.median(one.answers[large] / one.term[large]))
     power = Fraction(2) ** round(math.log2(abs(middle))) * (1 if middle > 0 else -1) if middle else None
     for factor in (power, Fraction(middle).limit_denominator(64)):
         if factor and not _off(d, one.term * float(factor), one.answers).any():
@@ -204,6 +215,9 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
     with_b = name == "products" and "b" not in bank.takes.unread
     element = ("one product alone", "a * b") if with_b else ("one element of a alone", "a")
     what, right = element if name == "products" else ("c alone", "c")
+    for said, value in _with_signs(one) if with_b else ():
+        if not _off(d, value, one.answers).any():
+            return _shown(bank, f"one product alone is {said}, in all {count:,} questions", one.rows[off])
     for said, value in _instead(one) if with_b else ():
         if not _off(d, value, one.answers).any():
             text = f"it is no dot product: one pair of factors alone gives {said}, in all {count:,} questions"
@@ -215,6 +229,16 @@ def _no_term(bank: Bank, name: str, one: _Alone) -> Law | None:
     error = float(np.max(np.abs(one.answers / one.term - 1)))
     text = f"{what} is not {right}: {int(off.sum()):,} of {count:,} answers are off by more than one unit"
     return _shown(bank, f"{text} of the last place, by up to {100 * error:.3g} %", one.rows[off])
+
+
+def _with_signs(one: _Alone) -> Iterator[tuple[str, Values]]:
+    """The products with another sign at some places, if answers have one sign for each place."""
+    places = np.unique(one.places).tolist()
+    turned = np.sign(one.answers) == -np.sign(one.term)
+    negative = [k for k in places if turned[one.places == k].all()]
+    if 0 < len(negative) < len(places):
+        sign = np.where(np.isin(one.places, negative), -1.0, 1.0)
+        yield f"-(a * b) at k = {', '.join(map(str, negative))}, and a * b elsewhere", sign * one.term
 
 
 def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:

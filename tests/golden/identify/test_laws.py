@@ -17,12 +17,14 @@ from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import meant
 from golden.identify.blackbox.evidence import Taken, meetings
 from golden.identify.blackbox.fitting import Fit, wrong_of
+from golden.identify.blackbox.missing_operands import with_all
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.unexplained import Law, broken, by_magnitude, without_invented_words
 from golden.kernels.sum_tree import C, Node
 from golden.number.frozen import replace
+from golden.program.program import ABSENT
 from golden.program.steps import SpecialValues
 from golden.unit import FunctionUnit
 
@@ -70,8 +72,17 @@ def differences(a: Any, b: Any, c: Any) -> Any:
 SAD = FunctionUnit(differences, INTEGERS, 4, "sad")
 
 
+def shifted(a: Any, b: Any) -> Any:
+    """The sum of products, shifted right by four places after a half was added, and clamped to s16."""
+    total = (a.view(np.int8).astype(np.int64) * b.view(np.int8)).sum(axis=1)
+    return np.clip((total + 8) >> 4, -(1 << 15), (1 << 15) - 1).astype(np.int16).view(np.uint16)
+
+
+SHIFTED = FunctionUnit(shifted, {**ABSENT, "a": "s8", "b": "s8", "d": "s16"}, 4, "shifted")
+
+
 def laws(unit: FunctionUnit) -> tuple[Law, ...]:
-    box = Box(unit, 100_000, math.inf)
+    box = Box(with_all(unit), 100_000, math.inf)
     bank = Bank(box.takes)
     for kind, operands in simple(box.takes, 20, np.random.default_rng(0)):
         bank.add(kind, *box.ask(operands))
@@ -92,6 +103,14 @@ def laws(unit: FunctionUnit) -> tuple[Law, ...]:
             floats(lambda x, y, c: pairwise(x * y) / 3 + c),
             f"{FACTOR} 1/3 times",
         ),
+        (
+            floats(lambda x, y, c: pairwise(x * y * np.float32([1, -1, 1, -1])) + c),
+            "one product alone is -(a * b) at k = 1, 3, and a * b elsewhere, in all ",
+        ),
+        (
+            SHIFTED,
+            "a constant factor multiplies the products: one product alone is 2^-4 times a * b, rounded,",
+        ),
         (floats(sorted_sum), "the order of the sum depends on the magnitudes: in all 24 of 24 arrangements"),
         (
             floats(lambda x, y, c: np.maximum(x, y).sum(axis=1) + c),
@@ -103,7 +122,8 @@ def test_the_law_that_a_box_breaks_is_said(unit: FunctionUnit, said: str) -> Non
     (law,) = laws(unit)
     assert law.text.startswith(said), law.text
     assert law.operands is not None
-    assert int(unit.dot(**{name: codes[None] for name, codes in law.operands.items()})[0]) == law.box
+    given = {name: codes[None] for name, codes in law.operands.items() if name in unit.own_formats}
+    assert int(unit.dot(**given)[0]) == law.box
     found = Found("a box", VOLTA, None, {"wide": (1, 2)}, (), laws=(law,))
     said_first = found.report.index(law.text[1:20].replace("|", "\\|"))
     assert said_first < found.report.index("## What it computes") and found.as_dict()["laws"]

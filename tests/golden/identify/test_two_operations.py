@@ -13,10 +13,11 @@ import pytest
 
 import golden
 from golden import stimuli
+from golden.catalog.unit_files import build_instruction
 from golden.identify.blackbox import fitting, joint_keys, neighbourhood, starting_points, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.dissecting import _Search
+from golden.identify.blackbox.dissecting import _Search, dissect
 from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.one_term import one_sided
 from golden.identify.blackbox.questions import simple
@@ -27,6 +28,7 @@ from golden.number.formats import get_format
 from golden.program.program import Program
 from golden.program.steps import Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
 from golden.unit import FunctionUnit, signature_of
+from golden.yamlfile import parse
 
 BULK = golden.instruction("riscv", "vfwdota.vv.n8")
 DOT, ADD = 0, 1
@@ -264,3 +266,39 @@ def test_a_number_for_nans_of_products_is_one_change_where_the_last_operation_ha
     last = [replace(s, nan=words[0]) if isinstance(s, SpecialValues) else s for s in add.steps]
     true = made([dot, add.with_steps(last)])
     assert lead_to(neighbourhood.moves(start, Hints(words=words)), start, true)
+
+
+GUARDED = """unit: guarded
+shape: {k: 3}
+define_formats:
+  wide: {kind: float, storage: 64, exponent_bits: 8, fraction_bits: 26, bias: 127, specials: ieee}
+formats: {a: bf16, b: bf16, c: f32, d: f32}
+program:
+- out: wide
+  steps:
+  - fma: {to: d, rounding: nearest_even, start: c}
+- k: none
+  steps:
+  - round: {of: c, to: d, rounding: nearest_even, overflow: infinity, zero: signed}
+"""
+
+
+def test_a_chain_with_guard_bits_in_its_register_is_found() -> None:
+    unit = build_instruction(parse(GUARDED))
+    found = dissect(FunctionUnit.like(unit, unit.dot), seconds=60, asks=20_000)
+    assert found.explains and found.instruction is not None, found
+    assert found.instruction.program.operations[0].out_format.fraction_bits == 26
+
+
+def test_a_difference_of_two_products_is_found() -> None:
+    """The real part of a complex product, a[0] * b[0] - a[1] * b[1], exact in f64 and rounded once."""
+
+    def real_part(a: Any, b: Any) -> Any:
+        with np.errstate(all="ignore"):
+            x, y = (one.view(np.float16).astype(np.float64) for one in (a, b))
+            d = (x[:, 0] * y[:, 0] - x[:, 1] * y[:, 1]).astype(np.float32).view(np.uint32)
+        return np.where(d & 0x7FFFFFFF > 0x7F800000, np.uint32(0x7FC00000), d)
+
+    found = dissect(real_part, {"a": "f16", "b": "f16", "d": "f32"}, 2, seconds=60, asks=20_000)
+    assert found.explains and found.instruction is not None, found
+    assert [o.k_index for o in found.instruction.program.operations] == [(0,), (1,)]
