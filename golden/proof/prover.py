@@ -195,9 +195,9 @@ class Prover:
             ones = set(order([left]))
             stop = {each for each in order([right]) if each in ones and each.op != "const"}
         elif way in (POINTS, DEEPER):
-            # A point of one side alone is no cut: the other side is not made of it.
-            own, other = (set(order([side])) for side in (left, right))
-            stop = (own & other & self._named).difference(bound, (left, right))
+            # A point of one side alone is no cut: the other side is not made of it, unless it is a constant.
+            sides = [set(order([side])) for side in (left, right) if side.constant is None]
+            stop = set(self._named.intersection(*sides)) - {*bound, left, right}
             if way == DEEPER:
                 ends = [each for each in order([left, right], stop) if each in stop]
                 stop = stop.difference(_made_of_others(ends) or ends[-1:])
