@@ -190,7 +190,9 @@ def test_the_command_proves_refutes_or_says_what_is_open(
     found = json.loads(text)
     assert status == 1 and found["proof"]["verdict"] == REFUTED
     assert found["example"]["x"]["d"] != found["example"]["y"]["d"]
-    assert run(one, other, "--seconds", "3")[0] == 2
+    assert run(one, other, "--seconds", "3")[0] == run(one, other, "--jobs", "2")[0] == 2
+    status, text = run(one, same, *quick, "--jobs", "2")
+    assert status == 0 and "PROVED" in text
     monkeypatch.setattr(Sweep, "run", lambda _self: OPEN)
     status, text = run(one, same, *quick, "--json")
     assert status == 2 and json.loads(text)["proof"]["open"]
