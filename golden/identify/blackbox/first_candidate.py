@@ -224,7 +224,8 @@ class Starting(Asking):
         # Fits leave the reserve: without a round of new questions a candidate is worth nothing.
         end = time.monotonic() + TIMES.fits * (self.dense.left - self.reserve)
         for turn, start in enumerate(starts):
-            if time.monotonic() > end:
+            # The first start is counted even if no time is left: some candidate is better than none.
+            if time.monotonic() > end and (fits or self.state.fit is not None):
                 break
             self._report_progress(f"fitting: {start.candidate.order}", turn, len(starts))
             # The bank may have grown since the start was counted.
