@@ -4,10 +4,10 @@ wrong."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, reduce
 from typing import Any
 
-from golden.identify.diagnose.mutations import CONTEXT, Mutation, of_signals, run
+from golden.identify.diagnose.mutations import CONTEXT, Mutation, has_signal, run
 from golden.identify.diagnose.policy import SEARCH
 from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
@@ -152,11 +152,6 @@ class Hypothesis:
         return replace(self, slug=slug, text=text, weight=self.weight + mutation.weight, **more)
 
 
-@lru_cache(maxsize=256)
-def _signal_slugs(ins: Instruction) -> frozenset[str]:
-    return frozenset(one.slug for one in of_signals(ins))
-
-
 def fits(mutation: Mutation, ins: Instruction) -> bool:
     """Whether an instruction, perhaps a changed one, can have a mutation of its ports or signals."""
-    return not mutation.signals or mutation.slug in _signal_slugs(ins)
+    return not mutation.signals or has_signal(ins, mutation.slug)

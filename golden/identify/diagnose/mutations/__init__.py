@@ -9,6 +9,8 @@ suggest. docs/diagnosis.md lists the names.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import lru_cache
+from types import ModuleType
 
 from golden.identify.diagnose import datapath
 from golden.identify.diagnose.mutations import alignment, operands, products, rounding, specials, sums, wiring
@@ -22,6 +24,7 @@ from golden.model.instruction import Instruction
 __all__ = ["CONTEXT", "Mutation", "names", "of_ports", "of_program", "of_signals", "run"]
 
 _STEPS = (alignment, sums, rounding, products, specials, operands)
+_STEPS_WITH_SIGNALS = (operands, wiring, products, specials, alignment, sums, rounding)
 
 
 def of_program(ins: Instruction, nan: int | None = None) -> Iterator[Mutation]:
@@ -50,8 +53,29 @@ def of_ports(ins: Instruction, there: Collection[str] = CONTEXT, ordered: bool =
 def of_signals(ins: Instruction) -> Iterator[Mutation]:
     """Every changed signal of the data path; none if the data path cannot run the steps."""
     if datapath.runs(ins):
-        for step in (operands, wiring, products, specials, alignment, sums, rounding):
+        for step in _STEPS_WITH_SIGNALS:
             yield from (in_words_of(ins, one) for one in step.signals(ins))
+
+
+def has_signal(ins: Instruction, slug: str) -> bool:
+    """Whether an instruction can have a changed signal."""
+    # A search asks this of hundreds of programs. A signal is one of the same step in all of them, so the step
+    # that had it last is asked first; the others have to be listed only if it has it no more.
+    steps = sorted(_STEPS_WITH_SIGNALS, key=lambda step: step is not _STEP_OF_SIGNAL.get(slug))
+    for step in steps:
+        if slug in _signal_slugs(ins, step):
+            _STEP_OF_SIGNAL[slug] = step
+            return True
+    return False
+
+
+_STEP_OF_SIGNAL: dict[str, ModuleType] = {}
+"""The module in which each changed signal was found last."""
+
+
+@lru_cache(maxsize=2048)
+def _signal_slugs(ins: Instruction, step: ModuleType) -> frozenset[str]:
+    return frozenset(one.slug for one in step.signals(ins)) if datapath.runs(ins) else frozenset()
 
 
 def names(ins: Instruction) -> set[str]:
