@@ -20,6 +20,9 @@ class SearchPolicy:
         sequence, first_sequence: vectors of a unit that keeps its accumulator, with those before them.
         at_once: changes that one process tries: starting it costs as much as ten runs.
         one_run: seconds after which a run is given up: a change that makes the unit hang is no repair.
+        slower, least_run: the same for a choice in a build that has run without one: this many times the
+            seconds that the vectors took then, and at least these. A loop that a change makes endless costs
+            no more.
         one_build: seconds for a constant, which may make a design of any size.
         choices_a_second, least_choices, most_choices: probes of one build, and texts that may be missing, for
             each second of the budget: a thousand take about four seconds to compile on two busy processors.
@@ -53,6 +56,8 @@ class SearchPolicy:
     first_sequence: int = 96
     at_once: int = 100
     one_run: float = 5.0
+    slower: float = 20.0
+    least_run: float = 0.1
     one_build: float = 20.0
     choices_a_second: int = 60
     least_choices: int = 1000

@@ -213,6 +213,8 @@ class Search:
         """Choices that were given to a build; the others are not tried yet."""
         self.scores: list[Score] = []
         """Changes that repair some vectors and are not refuted."""
+        self.vector_seconds = float("inf")
+        """What a vector takes in a build of choices of which none is chosen."""
         plain = replace(job, program=None, waves=None, simulator="verilator")
         cycles = verdict.outcome.cycles // max(len(verdict.vectors), 1)
         calm = Traffic(seed=job.traffic.seed)
@@ -419,7 +421,13 @@ class Search:
         folder.mkdir(exist_ok=True)
         trial = fast.Trial(job, program, folder, simulators.verilator().env)
         longest = max(self.budget.left(), 1.0)
-        return trial.many([numbers(*chosen) for chosen in many], self.policy.one_run, longest)
+        start, count = time.monotonic(), len(job.vectors)
+        slow = self.policy.slower * self.vector_seconds * count
+        seconds = min(self.policy.one_run, max(self.policy.least_run, slow))
+        found = trial.many([numbers(*chosen) for chosen in many], seconds, longest)
+        if not any(many) and found[0] is not None:  # a short run is mostly the start of the program
+            self.vector_seconds = min(self.vector_seconds, (time.monotonic() - start) / count)
+        return found
 
     def _wrong(self, job: Job, came: Mapping[str, Any]) -> Flags:
         return ~self.dut.compare.right(self.dut.instruction.formats["d"], job.vectors.results, came)
