@@ -614,20 +614,14 @@ class Search:
         a line, the likeliest first."""
         clean = [one for one in self.scores if one.clean and one.changes not in self.refuted]
         found: dict[tuple[tuple[Path, int], ...], Repair] = {}
-        rivals: dict[tuple[tuple[Path, int], ...], int] = {}
         for number, score in enumerate(clean):
             where = tuple((one.place.file, self.changes.line(one)) for one in score.changes)
-            rivals[where] = rivals.get(where, 0) + 1
             if where in found or len(found) >= self.policy.shown or number >= 4 * self.policy.confirmed:
                 continue
             repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.folders)}")
             if repair is not None and repair.whole:
                 found[where] = repair
-        others = len(found) - 1
-        return [
-            self._by_fault(replace(repair, rivals=others), number)
-            for number, repair in enumerate(found.values())
-        ]
+        return [self._by_fault(replace(repair, rivals=len(found) - 1)) for repair in found.values()]
 
     def _confirmed_repair(self, score: Score, folder: Path) -> Repair | None:
         """The effect of changes on all vectors of the check; None if they are refuted, or cannot be run."""
@@ -668,8 +662,8 @@ class Search:
             for one in sorted(single, key=lambda each: -each.repair.repaired)[:2]:
                 with suppress(MmagoldError):  # what was found stays found
                     if rest := rest_of(one.verdict, one.job, self.original, self.budget.look):
-                        return [self._by_fault(replace(one.repair, rest=rest), 0)]
-        return [self._by_fault(best, 0)]
+                        return [self._by_fault(replace(one.repair, rest=rest))]
+        return [self._by_fault(best)]
 
     def _untried(self) -> str:
         """The choices that were not tried, and the reason."""
@@ -703,15 +697,15 @@ class Search:
         if untried := self._untried():
             raise Unfinished(untried)
 
-    def _by_fault(self, repair: Repair, number: int) -> Repair:
+    def _by_fault(self, repair: Repair) -> Repair:
         """A repair with the effect of each of its changes by itself; unchanged if the time ends before."""
-        if len(repair.edits) == 1 and repair.whole and number:
+        if repair.by_one:
             return repair
         found: list[Alone] = []
         for at, change in enumerate(self.confirmed[repair.edits].changes):
             edit = self._edit(change)
             try:
-                self._confirm((change,), self.folder / f"alone_{number}_{at}")
+                self._confirm((change,), self.folder / f"alone_{at}")
                 one = self.confirmed[edit,]
             except (MmagoldError, KeyError):
                 return repair
