@@ -29,7 +29,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Words:
-    """What golden/templates/studies/NAME.md says of a study; `findings` has places, {name}, for numbers."""
+    """What the Markdown file of a study in golden/templates/studies says; `findings` has places, {name}, for
+    numbers."""
 
     title: str
     question: str

@@ -56,6 +56,8 @@ def inside(value: Value) -> Iterator[Any]:
             yield "logic" if pattern else "any text"
         case Many(one=one, least=least, alone=alone):
             items = list(inside(one))
+            if not items and least:  # the walk visits the keys of a mapping one by one
+                return
             found = items[:1] if least <= 1 else [items[i % len(items)] for i in range(least)]
             if not value.different or len(found) == len({*map(str, found)}):
                 yield found

@@ -80,7 +80,7 @@ class Asking:
     seed: int
     progress: Progress | None
 
-    started: float = field(init=False, default_factory=time.monotonic)
+    started: float = field(init=False)
     state: State = field(init=False, default_factory=State)
     ranked: list[fitting.Fit] = field(init=False, default_factory=list)
     turn: int = field(init=False, default=0)
@@ -100,6 +100,7 @@ class Asking:
     """The exponent from which products overflow, if most questions show it."""
 
     def __post_init__(self) -> None:
+        self.started = time.monotonic()
         self.deadline = self.started + self.seconds
         self.reserve = max(TIMES.least, min(self.seconds / 10, TIMES.neighbours))
         self.codes = Coverage(signature_of(self.unit))
