@@ -168,7 +168,7 @@ def _complemented(
 def _held(
     build: Builder, step: Sum, numbers: Sequence[Number], total: Word, base: Word, offset: int, shown: Word
 ) -> Word:
-    """The sum as a two's complement register with so many integer bits holds it."""
+    """The sum as a two's complement register with this many integer bits holds it."""
     words = build.words
     assert step.width is not None
     if step.overflow == "saturate" and len({number.last_place for number in numbers}) > 1:

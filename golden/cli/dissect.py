@@ -70,7 +70,7 @@ def dissect(
         typer.Option(
             "--solver",
             min=0,
-            help="Of these seconds, so many for a solver between what no question told apart; 0: none.",
+            help="Of these seconds, those of a solver, for candidates that no question told apart; 0: none.",
         ),
     ] = 0.0,
     timings: Timings = False,

@@ -246,7 +246,7 @@ def _differ(pair: tuple[Word, Word], free: Sequence[Word], seed: int) -> dict[st
 
 
 def _number(rng: random.Random, width: int) -> int:
-    """A number of so many bits: one in four is extreme, where ranges end."""
+    """A number of this many bits: one in four is extreme, where ranges end."""
     most = (1 << width) - 1
     return (
         rng.choice((0, 1, most, most >> 1, (most >> 1) + 1)) & most

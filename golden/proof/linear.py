@@ -21,7 +21,7 @@ from golden.circuit.words import Word, order
 Terms = Mapping[Any, int]
 """Coefficients by atom: a Word, a Choice, a Majority or a Product."""
 _MOST_FACTORS = 4
-"""Factors of a Product: the checker's random values tell apart two sums of products of so many."""
+"""Most factors of a Product: the checker's random values tell two sums of such products apart."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ VECTORS = 600
 """Vectors of the first signatures: words that are the same in all of them are taken to be equal until a proof
 or operands say otherwise."""
 TRIGGER_BITS = 48
-"""Operand bits of which a planted fault depends: no vector of a simulation finds one pattern of so many."""
+"""Operand bits on which a planted fault depends: no simulation meets one pattern of this many bits."""
 
 
 @dataclass(frozen=True)

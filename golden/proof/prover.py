@@ -215,7 +215,7 @@ class Prover:
         if start > self.until:
             raise OutOfTime
         asked = self._conditions(left, right, facts)
-        # A question of the same structure has the same answer: NEVER, or unknown after so many seconds.
+        # A question of the same structure has the same answer: NEVER, or unknown after the same seconds.
         key = _key(smtlib(asked, free))
         known = self._known.get(key, 0.0)
         if known < math.inf:

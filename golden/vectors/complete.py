@@ -20,7 +20,7 @@ from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[np.uint64]
 _SHARE = 2
-"""The space fills at most one vector in so many: the others are those of the kinds."""
+"""The whole space takes at most one vector in this many; the other vectors are those of the kinds."""
 
 
 @dataclass(frozen=True)

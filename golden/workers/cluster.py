@@ -23,7 +23,7 @@ def cluster(jobs: int, scheduler: str, gpus: int | None = None) -> Iterator[Exec
 
     Args:
         gpus: each task takes one of the workers' resource GPU (`dask worker --resources GPU=1`); a local
-            cluster has so many workers, each of which sees a GPU of its own.
+            cluster has this many workers, each of which sees a GPU of its own.
 
     Raises:
         ToolMissing: Dask is not installed. WorkerError: the address is none, nobody answers there.

@@ -86,7 +86,7 @@ class Adapter:
 
 
 def later_word(cycles: int) -> str:
-    """The name of the operand word of so many cycles before; "" for that of the same cycle."""
+    """The name of the operand word of this many cycles before; "" for that of the same cycle."""
     return f"later_{cycles}" if cycles else ""
 
 

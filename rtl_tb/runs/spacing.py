@@ -23,7 +23,8 @@ _LEAST = 0.05
 """Share of failing vectors from which it is tried: at full throughput an interval that is too short spoils
 more."""
 _FEWER = 4
-"""A valid that waits for its ready leaves at most one in so many failing vectors if the unit needs that."""
+"""If the unit needs a valid that waits for its ready, at most one of this many failing vectors still fails
+with it."""
 _WIDE = 64
 """Cycles of the longest interval that is tried, or twice the latency: serial units take a cycle for
 each bit."""

@@ -414,7 +414,7 @@ class _Bench:
         if not near:
             self._forget()
         self.gpu.write(self.clocks, np.array([0, 0, multiprocessor, 0], np.uint64))
-        # Of so many blocks a multiprocessor at least one runs on each of them.
+        # With this many blocks a multiprocessor at least one runs on each of them.
         blocks = 8
         kernel(*numbers, loads, loads, self.clocks, grid=blocks * self.gpu.sm_count, block=1024)
         begun, ended = (int(n) for n in self.gpu.download(self.clocks, (2,), np.uint64))

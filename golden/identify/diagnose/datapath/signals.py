@@ -109,7 +109,7 @@ class SpecialSignals:
     """Kinds and signs of the terms (n, terms) that are looked at for NaNs and infinities. `owner` (terms,):
     their registers. A tap answers in `kind` and `sign`, or sets `opposite`: how infinities of both signs end
     for those (n,) vectors where `excused` is; or `unseen`: terms that go on as the numbers that their codes
-    would be without special values; or `skew`: the answer is that of the vector so many places before.
+    would be without special values; or `skew`: the answer is that of the vector this many places before.
 
     signed_by_sum: (n,), whose answer is an infinity with the sign of the result that is made without one: of
     the unseen terms as `unseen_as`.
