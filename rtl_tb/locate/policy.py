@@ -29,6 +29,7 @@ class SearchPolicy:
         likely: choices of either half of a build, if the places are ranked; the first one has half as many,
             and takes two seconds.
         turn: constants that are tried between two builds on one processor: half a second of work.
+        quick_constant: seconds of a run up to which constants are tried while the next build is made.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
         probing: share of the budget that ranking the places may take.
@@ -64,6 +65,7 @@ class SearchPolicy:
     most_choices: int = 8000
     likely: int = 500
     turn: int = 2
+    quick_constant: float = 0.3
     refused: int = 12
     reading: float = 0.3
     probing: float = 0.1

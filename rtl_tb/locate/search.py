@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, count
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -543,22 +544,22 @@ class Search:
         return _scored(changes, trials.failed, self._wrong(trials.job, results), evidence)
 
     def _try_constants(
-        self, constants: _Constants, stop: Callable[[], bool] = lambda: False, most: int | None = None
+        self, constants: _Constants, build_ended: Callable[[], bool] | None = None, most: int | None = None
     ) -> list[Score]:
-        """Pass `constant`: each built by itself, until `stop`, `most` of them, or one repairs everything.
-        Invariant: as for choices; it continues where it ended before."""
-        part = self.policy.searching
-        if constants.texts is None:
-            whole = Texts(self.changes, self.probe, self.budget, self.folder / "constants", self.policy)
-            failed = self.verdict.failed[self.samples.picked]
+        """Pass `constant`: each built by itself, until one repairs everything, or `most` of them were tried,
+        or a build of choices that is under way has ended, which `build_ended` says. Invariant: as for
+        choices; it continues where it ended before."""
+        part, failed = self.policy.searching, self.verdict.failed[self.samples.picked]
+        if constants.few is None:
             few = self.samples.few(self.probe, failed)
-            constants.texts = (
-                whole,
-                Texts(self.changes, few, self.budget, self.folder / "constants_few", self.policy),
-            )
-        (whole, few_texts), failed = constants.texts, self.verdict.failed[self.samples.picked]
-        if most is not None and few_texts.icarus is None:  # two seconds each, which the build needs
+            constants.few = self._texts(few, "constants_few")
+        few_texts = constants.few
+        # The next build tries a hundred changes in the time of a constant that is slow, so it goes first.
+        if build_ended is not None and few_texts.seconds > self.policy.quick_constant:
             return []
+
+        def stop() -> bool:
+            return build_ended is not None and build_ended()
 
         def one(number: int) -> Score | None:
             if self.budget.over(part) or stop() or constants.clean:
@@ -569,7 +570,9 @@ class Search:
             wrong = few_texts.wrong((change,), part, f"{number}")
             if wrong is None or wrong.all():
                 return None
-            wrong = whole.wrong((change,), part, f"{number}")
+            with constants.lock:
+                constants.whole = constants.whole or self._texts(self.probe, "constants")
+            wrong = constants.whole.wrong((change,), part, f"{number}")
             if wrong is None:
                 return None
             score = _scored((change,), failed, wrong, 0.5)
@@ -578,10 +581,14 @@ class Search:
 
         left = [number for number in range(len(constants.listed)) if number not in constants.tried][:most]
         self.current.candidates += len(left)
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        processors = len(os.sched_getaffinity(0)) - (build_ended is not None)
+        with ThreadPoolExecutor(max(processors, 1)) as pool:
             scores = [score for score in pool.map(one, left) if score is not None]
         constants.clean = False
         return [score for score in scores if score.right > score.broken]
+
+    def _texts(self, job: Job, name: str) -> Texts:
+        return Texts(self.changes, job, self.budget, self.folder / name, self.policy)
 
     def _pairs(self, trials: Trials) -> list[Score]:
         """Pass `pair`: every choice of the first build together with each of its changes that repairs a part.
@@ -763,7 +770,10 @@ class _Constants:
     """Constants that are tried one by one, and the progress so far."""
 
     listed: list[Change]
-    texts: tuple[Texts, Texts] | None = None
+    few: Texts | None = None
+    """The unit with the first vectors, with one text after the other, and `whole` with all of a trial."""
+    whole: Texts | None = None
+    lock: Lock = field(default_factory=Lock)
     tried: set[int] = field(default_factory=set)
     clean: bool = False
 

@@ -8,6 +8,7 @@ it.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,9 +57,11 @@ class Texts:
     ) -> None:
         self.changes, self.job, self.budget, self.folder = changes, job, budget, folder
         self.policy = policy
-        self.count = 0
         folder.mkdir(parents=True)
+        begun = time.monotonic()
         self.icarus = self._in_icarus()
+        self.seconds = time.monotonic() - begun if self.icarus else policy.one_build
+        """What one text takes: in Verilator a build, of which only the bound is known."""
 
     def _in_icarus(self) -> selfcheck.Trial | None:
         """Icarus Verilog, if it is installed and reads the unit."""
