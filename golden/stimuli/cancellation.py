@@ -31,8 +31,8 @@ def cancelling(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Everything cancels but the last bit of one significand: normalisation over the whole register, sign
-    of the rest."""
+    """Everything cancels but the last bits of one significand: normalisation by every distance up to the
+    whole register, sign of the rest."""
     size, half = (draw.count,), draw.k // 2
     top = draw.pick(draw.low, draw.high, (draw.count, 1))
     a, b = draw.products(np.maximum(top - draw.pick(0, 3, draw.shape), draw.low))
@@ -48,10 +48,10 @@ def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
     else:
         if draw.k % 2:
             a[:, -1] = 0
-        b[~against_c, half] = _next_code(draw.b, b[~against_c, half])
+        b[~against_c, half] = _near_code(draw, draw.b, b[:, half])[~against_c]
         a[against_c, half] = 0
     c = negative_sum(draw, a, b, not single)
-    c = np.where(draw.chance(0.8, size), _next_code(draw.c, c), c)
+    c = np.where(draw.chance(0.8, size), _near_code(draw, draw.c, c), c)
     return (*draw.shuffle(a, b), np.where(against_c, c, draw.zeros(draw.c, size)))  # type: ignore[return-value]
 
 
@@ -150,6 +150,23 @@ def negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
         total = np.clip(total, -float(draw.c.largest), float(draw.c.largest))
     limit = float(to_float(draw.c, np.array([draw.c.largest], draw.c.dtype))[0])
     return from_float(draw.c, np.clip(total, -limit if draw.c.signed else 0.0, limit))
+
+
+def _near_code(draw: Draw, fmt: Format, codes: Bits) -> Bits:
+    """Finite codes, changed in their last bit (a quarter of them) or by a number of as many bits as the
+    fraction has, each length as often as another: what a difference leaves begins at any place."""
+    if not fmt.is_float or fmt.fraction_bits < 2:
+        return _next_code(fmt, codes)
+    length = draw.pick(1, fmt.fraction_bits, codes.shape)
+    by = np.int64(1) << length | draw.pick(0, (1 << fmt.fraction_bits) - 1, codes.shape) & (1 << length) - 1
+    below_sign = (1 << fmt.sign_shift if fmt.signed else 1 << fmt.bits) - 1
+    magnitude = (codes & fmt.dtype.type(below_sign)).astype(np.int64)
+    step = by << fmt.ignored_low
+    # Up or down through the binades, but neither through zero nor beyond the largest number.
+    up = (draw.chance(0.5, codes.shape) | (magnitude <= step)) & (magnitude <= fmt.largest - step)
+    moved = np.where(up, magnitude + step, np.where(magnitude > step, magnitude - step, magnitude))
+    near = (codes & ~fmt.dtype.type(below_sign)) | moved.astype(fmt.dtype)
+    return np.asarray(np.where(draw.chance(0.25, codes.shape), _next_code(fmt, codes), near))
 
 
 def _next_code(fmt: Format, codes: Bits) -> Bits:
