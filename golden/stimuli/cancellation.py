@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.number.formats import Format, from_float, to_float
 from golden.stimuli.codes import Bits, highest_exponent, lowest_exponent, negate, tiniest_exponent
@@ -36,6 +37,9 @@ def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
     size, half = (draw.count,), draw.k // 2
     top = draw.pick(draw.low, draw.high, (draw.count, 1))
     a, b = draw.products(np.maximum(top - draw.pick(0, 3, draw.shape), draw.low))
+    two_bits = draw.chance(0.4, size)
+    if "b" in draw.unit.absent or not _leave_last_bit(draw, a, b, two_bits):
+        two_bits[:] = False
     a[:, half : 2 * half], b[:, half : 2 * half] = a[:, :half], b[:, :half]
     against_c = draw.chance(0.4, size)
     if draw.a.signed:
@@ -51,7 +55,7 @@ def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
         b[~against_c, half] = _near_code(draw, draw.b, b[:, half])[~against_c]
         a[against_c, half] = 0
     c = negative_sum(draw, a, b, not single)
-    c = np.where(draw.chance(0.8, size), _near_code(draw, draw.c, c), c)
+    c = np.where(draw.chance(0.8, size) & ~two_bits, _near_code(draw, draw.c, c), c)
     return (*draw.shuffle(a, b), np.where(against_c, c, draw.zeros(draw.c, size)))  # type: ignore[return-value]
 
 
@@ -150,6 +154,24 @@ def negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
         total = np.clip(total, -float(draw.c.largest), float(draw.c.largest))
     limit = float(to_float(draw.c, np.array([draw.c.largest], draw.c.dtype))[0])
     return from_float(draw.c, np.clip(total, -limit if draw.c.signed else 0.0, limit))
+
+
+def _leave_last_bit(draw: Draw, a: Bits, b: Bits, rows: npt.NDArray[np.bool_]) -> bool:
+    """Makes the first product (1 + 2^-i) * (1 + 2^-j) in some rows. C cannot hold its last bit, which is left
+    where c cancels the rest. Returns False if c holds every product."""
+    first, second = draw.a, draw.b
+    longest = first.fraction_bits + second.fraction_bits
+    shortest = max(draw.c.fraction_bits + 1, 2)
+    if not (first.is_float and second.is_float and draw.c.is_float) or longest < shortest:
+        return False
+    places = draw.pick(shortest, longest, (draw.count,))
+    low, high = places - second.fraction_bits, np.minimum(places - 1, first.fraction_bits)
+    i = draw.pick(np.maximum(low, 1), high, places.shape)
+    for fmt, codes, place in ((first, a, i), (second, b, places - i)):
+        fraction = fmt.dtype.type((1 << fmt.fraction_bits) - 1 << fmt.ignored_low)
+        bit = (np.int64(1) << fmt.fraction_bits - place << fmt.ignored_low).astype(fmt.dtype)
+        codes[:, 0] = np.where(rows, codes[:, 0] & ~fraction | bit, codes[:, 0])
+    return True
 
 
 def _near_code(draw: Draw, fmt: Format, codes: Bits) -> Bits:

@@ -371,6 +371,24 @@ def test_two_terms_cancel_by_every_distance() -> None:
     assert all(distances[places] >= 20 for places in range(24))
 
 
+def test_a_product_and_c_cancel_by_every_distance(tmp_path: Path) -> None:
+    """The same of an f32 multiply-add, up to the last bit of the exact product."""
+    text = (ADDER.parent / "fma_modes.yaml").read_text()
+    text = text.replace("{a: f16, b: f16, c: f16, d: f16}", "{a: f32, b: f32, c: f32, d: f32}")
+    (tmp_path / "fma.yaml").write_text(text.replace("0x7E00", "0x7FC00000"))
+    ins = golden.load_instruction(tmp_path / "fma.yaml")
+    drawn = default_set(ins, 200_000, seed=5).operands
+    a, b, c = (golden.to_float("f32", drawn[name].reshape(-1)).astype(np.float64) for name in "abc")
+    with np.errstate(all="ignore"):
+        product = a * b  # exact: 48 bits of 53
+    normal = (np.abs([a, b, c, product]) >= 2.0**-126).all(axis=0) & np.isfinite([product, c]).all(axis=0)
+    distances = Counter[int]()
+    for x, y in zip(product[normal].tolist(), c[normal].tolist(), strict=True):
+        if x * y < 0 and (left := abs(Fraction(x) + Fraction(y))):
+            distances[math.frexp(max(abs(x), abs(y)))[1] - math.frexp(float(left))[1]] += 1
+    assert all(distances[places] >= 10 for places in range(47))
+
+
 def test_subnormal_products_and_results() -> None:
     a, b, _ = values(BF16, draw("subnormal_product", BF16))
     least = 2.0**-126
