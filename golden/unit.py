@@ -148,6 +148,8 @@ class FunctionUnit(Signature):
     function: Function
     takes: Signature | None = None
     """The unit that it takes the operands of, where it was made like one."""
+    in_order: dict[tuple[str, ...], list[str]]
+    """By the operands of a query the ones that the function takes by their places."""
     tile: Function | None = None
     """What answers whole tiles, D = A * B + C (tiles, m, n), where the unit behind the function does."""
 
@@ -163,6 +165,7 @@ class FunctionUnit(Signature):
         found = {key: get_format(fmt) if isinstance(fmt, str) else fmt for key, fmt in formats.items()}
         Signature.__init__(self, name, more.pop("m", 1), more.pop("n", 1), k, found, **more)
         object.__setattr__(self, "function", function)
+        object.__setattr__(self, "in_order", {})
 
     @classmethod
     def like(
@@ -213,7 +216,12 @@ class FunctionUnit(Signature):
 
         def ask(batch: Operands) -> npt.ArrayLike:
             # what software answers can depend on how its operands lie in memory, never on who asks
-            found = _call(self.function, {name: np.ascontiguousarray(codes) for name, codes in batch.items()})
+            given = {name: np.ascontiguousarray(codes) for name, codes in batch.items()}
+            names = tuple(given)
+            if names not in self.in_order:  # a question of microseconds that each query would pay again
+                self.in_order[names] = _in_order(self.function, names)
+            by_place = [given.pop(name) for name in self.in_order[names]]
+            found = self.function(*by_place, **given)
             if not isinstance(found, Mapping):
                 return found
             if "flags" in found:
@@ -242,16 +250,16 @@ _POSITIONS = ("a", "b", "c", "scale_a", "scale_b", "metadata", "mode", "clear", 
 """The order in which a function is given operands that it does not take by name."""
 
 
-def _call(function: Function, operands: Operands) -> npt.ArrayLike | Mapping[str, npt.ArrayLike]:
-    """Calls a function by the names of its operands, or in their order if its parameters have other names."""
+def _in_order(function: Function, names: Sequence[str]) -> list[str]:
+    """The operands that a function takes by their places, since its parameters have other names; none if it
+    takes them by name."""
     try:
         taken = inspect.signature(function)
     except (TypeError, ValueError):  # some functions written in C have no signature
-        return function(**operands)
-    in_order = [operands[name] for name in _POSITIONS if name in operands]
-    if not _accepts(taken, (), operands) and _accepts(taken, in_order, {}):
-        return function(*in_order)
-    return function(**operands)
+        return []
+    in_order = [name for name in _POSITIONS if name in names]
+    by_place = not _accepts(taken, (), dict.fromkeys(names)) and _accepts(taken, in_order, {})
+    return in_order if by_place else []
 
 
 def _accepts(taken: inspect.Signature, given: Sequence[object], named: Mapping[str, object]) -> bool:
