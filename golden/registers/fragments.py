@@ -172,27 +172,43 @@ def _operand(ins: Described, rules: Family, operand: str, container_bits: int, *
     )
 
 
+# What ldmatrix and stmatrix move: bits of an element, and the numbers of matrices (.x1, .x2, .x4).
+_MATRICES = {
+    "m8n8": (16, (1, 2, 4)),
+    "m8n8.trans": (16, (1, 2, 4)),
+    "m8n16": (8, (1, 2, 4)),
+    "m16n8.trans": (8, (1, 2, 4)),
+    "m16n16.trans": (8, (1, 2)),
+}
+
+
 def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:
-    """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4:
-    `count` matrices, one register of a lane each.
+    """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4: `count` matrices.
 
     The matrices are those of shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32,
-    count); `unpack` is stmatrix, its exact inverse. `address_lanes()` gives the lane that supplies each row's
-    address. shape "m8n8" has 16-bit elements (8, 8), with or without `trans`; "m16n8" has 8-bit ones, only
-    with `trans` and only as stmatrix: 8 rows of 16 bytes in shared memory; "m8n16" has elements of 4 or 6
-    bits, one a byte, and only as ldmatrix.
-    (PTX ISA 9.7.14.5.15 and 9.7.14.5.16.)
+    registers); `unpack` is stmatrix, its exact inverse. A lane has one register for each matrix, two for
+    "m16n16". `address_lanes()` gives the lane that supplies each row's address.
+
+    | shape | rows x columns | element | only |
+    |---|---|---|---|
+    | m8n8 | 8 x 8 | 16 bits | with or without `trans` |
+    | m8n16 | 8 x 16 | 6 or 4 bits, one a byte | ldmatrix, without `trans` |
+    | m16n8 | 8 x 16 | 8 bits | stmatrix, with `trans` |
+    | m16n16 | 16 x 16 | 8 bits, or 6 or 4, one a byte | ldmatrix, with `trans`, 1 or 2 matrices |
+
+    Source: PTX ISA 9.7.14.5.15 and 9.7.14.5.16; spec/layouts/matrix_movement.yaml.
 
     Raises:
         OperandError: a count or shape that the instructions do not have.
     """
-    bits = {"m8n8": 16, "m16n8": 8, "m8n16": 8}.get(shape)
-    if count not in (1, 2, 4) or bits is None or (shape != "m8n8" and trans != (shape == "m16n8")):
+    name = f"{shape}.trans" if trans else shape
+    bits, counts = _MATRICES.get(name, (0, ()))
+    if count not in counts:
         raise OperandError(
-            f"no matrix load or store of {count} x {shape}{'.trans' if trans else ''}; "
-            "expected 1, 2 or 4 of m8n8, m8n8.trans, m8n16 or m16n8.trans"
+            f"no matrix load or store of {count} x {name}; expected 1, 2 or 4 of m8n8, m8n8.trans, m8n16 or "
+            "m16n8.trans, or 1 or 2 of m16n16.trans"
         )
-    operand = f"{shape}.trans.b{bits}" if trans else f"{shape}.b{bits}"
+    operand = f"{name}.b{bits}"
     layout = family("matrix_movement").build(
         operand, container_bits=bits, count=count, name=f"{operand}.x{count}"
     )

@@ -631,6 +631,34 @@ def test_ldmatrix_m8n16(count: int) -> None:
     assert lanes is not None and lanes[-1].tolist() == list(range(8 * count - 8, 8 * count))
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_ldmatrix_m16n16_trans_b8(count: int) -> None:
+    """Lane L supplies source row L and receives four rows of column L >> 2, then of the column 8 further on.
+
+    CUTLASS permutes the bytes of a pair of registers after the load and names the rows in another order. Its
+    published map from lane and byte to bit is the truth of the second half.
+    """
+    layout = matrix_layout(count, "m16n16", trans=True)
+    matrices = np.random.default_rng(2).integers(0, 256, (count, 16, 16), np.uint8)
+    registers = layout.pack(matrices[0] if count == 1 else matrices)
+    bytes_of = np.ascontiguousarray(registers).view("<u1").reshape(32, count, 2, 4)
+    for lane, j, r, e in np.ndindex(32, count, 2, 4):
+        assert bytes_of[lane, j, r, e] == matrices[j, 4 * (lane & 3) + e, (lane >> 2) + 8 * r]
+    lanes = layout.address_lanes()
+    assert lanes is not None and lanes.tolist() == [list(range(16 * j, 16 * j + 16)) for j in range(count)]
+
+    # CUTLASS: lane l supplies its row (l & 1) + 8 (l >> 1 & 1) + 2 (l >> 2 & 3) of matrix l >> 4.
+    named = np.array([(row & 1) + 8 * (row >> 1 & 1) + 2 * (row >> 2) for row in range(16)])
+    theirs = np.empty_like(matrices)
+    theirs[:, named] = matrices
+    # It then makes (0.x, 0.y, 1.x, 1.y), (0.z, 0.w, 1.z, 1.w) of registers 0 and 1. The bits of a value have
+    # the strides 128, 64 and 1024, those of a lane 256 and 8: rows of 16 bytes.
+    permuted = bytes_of.reshape(32, count, 8)[..., [0, 1, 4, 5, 2, 3, 6, 7]].reshape(32, count, 2, 2, 2)
+    for lane, j, high, column, row in np.ndindex(32, count, 2, 2, 2):
+        bit = 256 * (lane & 3) + 8 * (lane >> 2) + 128 * row + 64 * column + 1024 * high
+        assert permuted[lane, j, high, column, row] == theirs[j].ravel()[bit // 8]
+
+
 def test_movmatrix() -> None:
     one = random_matrix(matrix_layout(1), 0, (5,))
     moved = movmatrix_trans(matrix_layout(1).pack(one))
@@ -642,7 +670,16 @@ def test_movmatrix() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(3,), (0,), (1, "m16n8", False), (1, "m16n16", True), (1, "m8n16", True)]
+    "arguments",
+    [
+        (3,),
+        (0,),
+        (1, "m16n8", False),
+        (1, "m16n16", False),
+        (4, "m16n16", True),
+        (1, "m8n16", True),
+        (1, "m32n8", True),
+    ],
 )
 def test_matrix_layout_refuses(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(OperandError, match="expected 1, 2 or 4"):
