@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable
-from importlib import metadata
 from itertools import islice
 
 
@@ -97,6 +96,8 @@ def missing(package: str) -> DocsToolMissing:
 def pip_install(extra: str) -> str:
     """The command that installs what an extra of this package asks for; it names the packages, so that it
     works where mmagold itself came from a checkout or a wheel."""
+    from importlib import metadata  # takes longer than all else here
+
     try:
         declared = metadata.requires("mmagold") or []
     except metadata.PackageNotFoundError:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
@@ -30,6 +30,7 @@ from golden.cli.layout import layout
 from golden.cli.mufu import mufu
 from golden.cli.progress import Bar, Timings, progress_bar
 from golden.cli.study import study
+from golden.cli.values import read_light
 from golden.cli.vectors import vectors
 from golden.errors import OldWordWarning, OperandError
 from golden.workers import MOST_WORKERS
@@ -145,7 +146,8 @@ def _misused(error: Any) -> int:
     return boundary.ERROR
 
 
-app = typer.Typer(
+read_light()
+_own = typer.Typer(
     cls=_Group,
     name="mmagold",
     no_args_is_help=True,
@@ -157,15 +159,15 @@ app = typer.Typer(
     "(hopper:HMMA.16816.F32), an instruction with --arch, or the YAML file of your own unit (my_unit.yaml).",
 )
 spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks the YAML specs of units.")
-app.add_typer(spec_app, name="spec")
+_own.add_typer(spec_app, name="spec")
 gemm_app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
     help="Computes whole matrix products as kernels do, and finds the plan of a kernel.",
 )
-app.add_typer(gemm_app, name="gemm")
+_own.add_typer(gemm_app, name="gemm")
 docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: a site, or one document.")
-app.add_typer(docs_app, name="docs")
+_own.add_typer(docs_app, name="docs")
 
 
 DOORS = {
@@ -233,7 +235,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
+@_own.callback()
 def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -245,7 +247,7 @@ def _main(
 # Commands ---------------------------------------------------------------------------------------------------
 
 
-@app.command("list")
+@_own.command("list")
 def list_command(
     text: Annotated[
         list[str] | None,
@@ -311,7 +313,7 @@ def list_command(
         lists.print_none(resolver().search_hint(words, arch))
 
 
-@app.command()
+@_own.command()
 def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
     """Shows one instruction: formats, steps, widths of every register, evidence."""
     from golden.catalog.lookup import resolve
@@ -325,7 +327,7 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
         render.print_specification(ins)
 
 
-@app.command()
+@_own.command()
 def explain(
     name: Name,
     a: Annotated[
@@ -368,7 +370,7 @@ def explain(
         print_trace(trace)
 
 
-@app.command()
+@_own.command()
 def run(
     name: Name,
     a: Annotated[Path | None, typer.Option("--a", help="Operand a: .npy, or hex text.")] = None,
@@ -432,7 +434,7 @@ def run(
         typer.echo(f"{out}: {' x '.join(map(str, result.shape))} {ins.formats['d'].name} codes", err=True)
 
 
-@app.command()
+@_own.command()
 def compare(
     first: Annotated[
         str,
@@ -507,7 +509,7 @@ def _search(
     return comparing.compare_and_prove(x, y, seconds, seed, budget, bar, tell, jobs)
 
 
-@app.command()
+@_own.command()
 def algorithms(as_json: Json = False) -> None:
     """Lists the algorithms of spec/algorithms."""
     from golden.cli import lists
@@ -518,7 +520,7 @@ def algorithms(as_json: Json = False) -> None:
         lists.print_algorithms()
 
 
-@app.command("formats")
+@_own.command("formats")
 def formats_command(as_json: Json = False) -> None:
     """Lists the number formats."""
     from golden.cli import lists
@@ -546,31 +548,52 @@ def spec_check(
         typer.echo(f"{file}: ok: {report['summary']}")
 
 
-app.command("vectors")(vectors)
-app.command("export")(export)
-app.command("study")(study)
-app.command("dissect")(dissect)
-app.command("layout")(layout)
-app.command("mufu")(mufu)
+_own.command("vectors")(vectors)
+_own.command("export")(export)
+_own.command("study")(study)
+_own.command("dissect")(dissect)
+_own.command("layout")(layout)
+_own.command("mufu")(mufu)
 add_docs(docs_app)
 add_gemm(gemm_app)
-_absent = plugins.add_commands(app)
-_info: Any
-for _info in (*app.registered_commands, *app.registered_groups):
-    _info.rich_help_panel = next((door for door, names in DOORS.items() if _name_of(_info) in names), MORE)
-app.info.epilog = _absent.replace("[", r"\[")
+
+
+_ALONE = ("list", "show", "layout", "formats", "algorithms", "spec", "run", "explain", "mufu", "--version")
+"""What no other package adds anything to: to import those packages takes as long as such a command. Others
+may ask for kinds of black boxes, chips or forms of export that plug-ins bring."""
+_absent = ""
+"""Sentences about plug-ins that are not there."""
+
+
+@cache
+def whole() -> typer.Typer:
+    """The command with those of other packages, ordered by doors."""
+    global _absent
+    _absent = plugins.add_commands(_own)
+    info: Any
+    for info in (*_own.registered_commands, *_own.registered_groups):
+        info.rich_help_panel = next((door for door, names in DOORS.items() if _name_of(info) in names), MORE)
+    _own.info.epilog = _absent.replace("[", r"\[")
+    return _own
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, the whole command, for who imports it."""
+    if name == "app":
+        return whole()
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def _named(words: list[str]) -> typer.Typer:
     """The app with the one command that the first word names, or with all: typer takes a quarter of a start
-    to read the parameters of every command. A shell that completes asks for all."""
-    if "_MMAGOLD_COMPLETE" in os.environ or len(words) < 2:
-        return app
-    commands = [one for one in app.registered_commands if words[1] == _name_of(one)]
-    groups = [one for one in app.registered_groups if words[1] == _name_of(one)]
-    if not commands and not groups:
-        return app
-    chosen = copy(app)
+    to read the parameters of every command. A shell that completes has handed over the words."""
+    first = completion.command() if "_MMAGOLD_COMPLETE" in os.environ else "".join(words[1:2])
+    everything = _own if first in _ALONE else whole()
+    commands = [one for one in everything.registered_commands if first == _name_of(one)]
+    groups = [one for one in everything.registered_groups if first == _name_of(one)]
+    if not commands and not groups and first != "--version":
+        return everything
+    chosen = copy(everything)
     chosen.registered_commands, chosen.registered_groups = commands, groups
     return chosen
 

@@ -65,6 +65,16 @@ def _rejoin() -> int:
     return cut
 
 
+def command() -> str:
+    """The command or group whose words are being completed; "" where the cursor stands on its own name."""
+    if "COMP_WORDS" in os.environ:  # Bash: the whole line, and the number of the cursor's word
+        words, cursor = os.environ["COMP_WORDS"].split(), int(os.environ.get("COMP_CWORD") or 0)
+    else:  # the line up to the cursor, in which a new word has no character yet
+        words = f"{os.environ.get('_TYPER_COMPLETE_ARGS', '')}_".split()
+        cursor = len(words) - 1
+    return "".join(words[1:2]) if cursor > 1 else ""
+
+
 def _fitting(candidates: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in candidates if name.startswith(incomplete)]
 

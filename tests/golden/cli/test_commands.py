@@ -725,8 +725,48 @@ def test_a_command_that_is_built_alone_is_the_same() -> None:
         assert [one.opts for one in alone[name].get_params(context)] == [
             one.opts for one in command.get_params(context)
         ]
-    for words in (["mmagold"], ["mmagold", "shov"], ["mmagold", "--version"]):
+    for words in (["mmagold"], ["mmagold", "shov"], ["mmagold", "--help"]):
         assert app._named(words) is app.app
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"COMP_WORDS": "mmagold\nrtl\ncheck\n", "COMP_CWORD": "3"}, "rtl"),
+        ({"COMP_WORDS": "mmagold\nrtl\n", "COMP_CWORD": "2"}, "rtl"),
+        (
+            {"COMP_WORDS": "mmagold\nrt\ncheck", "COMP_CWORD": "1"},
+            "",
+        ),  # what is behind the cursor says nothing
+        ({"_TYPER_COMPLETE_ARGS": "mmagold rtl "}, "rtl"),  # of Zsh and Fish: up to the cursor
+        ({"_TYPER_COMPLETE_ARGS": "mmagold rtl"}, ""),
+        ({"_TYPER_COMPLETE_ARGS": "mmagold rtl che"}, "rtl"),
+        ({}, ""),
+    ],
+)
+def test_completing_reads_one_command(
+    environment: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("COMP_WORDS", "COMP_CWORD", "_TYPER_COMPLETE_ARGS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert completion.command() == words
+    monkeypatch.setenv("_MMAGOLD_COMPLETE", "complete_bash")
+    chosen = app._named(["mmagold"])
+    assert [group.name for group in chosen.registered_groups if group.name == words] == [words] * bool(words)
+    assert (len(typer.main.get_command(chosen).commands) == 1) is bool(words)
+
+
+def test_looking_at_a_unit_loads_no_other_package() -> None:
+    """Neither those that bring commands, nor Pydantic, with which some versions of typer read values."""
+    text = (
+        "import sys; sys.argv = ['mmagold', 'show', 'hopper:HMMA.16816.F32']; import golden.cli.app as app\n"
+    )
+    text += "try: app.main()\nexcept SystemExit as end: assert end.code == 0\n"
+    text += "print(sorted({'rtl_tb', 'hw_capture', 'pydantic'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.endswith("[]\n")
 
 
 def test_one_export_writes_every_form(tmp_path: Path) -> None:
