@@ -31,7 +31,7 @@ from rtl_tb.simulators.simulators import Simulator
 
 HEADER = "verilated.h"
 _STAMPS = "headers.json"
-_OBJECTS = ("verilated.o", "verilated_threads.o")
+OBJECTS = ("verilated.o", "verilated_threads.o")
 """Objects of the runtime that every program has."""
 _MACROS = ["-DVERILATOR=1"]
 _MACROS += [f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")]
@@ -62,36 +62,40 @@ def optimisation(level: str, dut: Dut, simulator: Simulator, options: Sequence[s
     )
 
 
-def kept_objects(objects: Path, simulator: Simulator, options: Sequence[str]) -> str:
-    """Copies the objects of the runtime that an earlier build kept into the folder `objects`, and returns the
-    options of make with which it takes them as they are; "" where there are none."""
+def kept_objects(
+    objects: Path, simulator: Simulator, options: Sequence[str], names: Sequence[str] = OBJECTS
+) -> str:
+    """Copies objects of the runtime that an earlier build kept into the folder `objects`, and returns the
+    options of make with which it takes them as they are; "" where there are none of these names."""
     found = _place(simulator, ("objects", *options))
     if found is None or simulator.env.get("OBJCACHE"):
         return ""
     with contextlib.suppress(OSError, ValueError):
-        if _is_of_today(found[0], _OBJECTS):
-            for name in _OBJECTS:
+        if _is_of_today(found[0], names):
+            for name in names:
                 shutil.copyfile(found[0] / name, objects / name)
-            return " ".join(f"-o {name}" for name in _OBJECTS)
+            return " ".join(f"-o {name}" for name in names)
     return ""
 
 
-def keep_objects(objects: Path, simulator: Simulator, options: Sequence[str]) -> None:
-    """Keeps the objects of the runtime of a finished build, where none are kept."""
+def keep_objects(
+    objects: Path, simulator: Simulator, options: Sequence[str], names: Sequence[str] = OBJECTS
+) -> None:
+    """Keeps these objects of the runtime of a finished build, where none are kept."""
     found = _place(simulator, ("objects", *options))
     if found is None or simulator.env.get("OBJCACHE"):
         return
-    (folder, _, _), read = found, [objects / name.replace(".o", ".d") for name in _OBJECTS]
+    (folder, _, _), read = found, [objects / name.replace(".o", ".d") for name in names]
     with contextlib.suppress(OSError, ValueError):
-        if _is_of_today(folder, _OBJECTS) or not all(path.is_file() for path in read):
+        if _is_of_today(folder, names) or not all(path.is_file() for path in read):
             return
 
         def fill(place: Path) -> list[Path]:
-            for name in _OBJECTS:
+            for name in names:
                 shutil.copyfile(objects / name, place / name)
             return [path for each in read for path in _read_files(each) if path.is_absolute()]
 
-        _keep(folder, _OBJECTS, fill)
+        _keep(folder, names, fill)
 
 
 def _place(simulator: Simulator, options: Sequence[str]) -> tuple[Path, str, Path] | None:

@@ -77,6 +77,8 @@ _UNKNOWN = str.maketrans("xXzZ", "0000")
 """Bits that are X or Z become 0."""
 TIMED = ("-DVL_TIME_CONTEXT", "-fcoroutines")
 """What Verilator's makefile compiles a testbench with delays with."""
+RUNTIME = (*headers.OBJECTS, "verilated_timing.o")
+"""Objects of Verilator's runtime in a testbench with delays."""
 
 
 def run(job: Job, progress: Progress | None = None) -> Outcome:
@@ -126,14 +128,16 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
     def compile_in(folder: Path) -> None:
         arguments: list[str | Path] = [*compiled, *design_options(dut, simulator.name)]
         if verilator:
+            objects = folder / OBJECTS
+            objects.mkdir()
             optimise = headers.optimisation(OPTIMISE, dut, simulator, TIMED)
+            kept = headers.kept_objects(objects, simulator, compiled, RUNTIME)
             arguments += [
-                "-MAKEFLAGS",
-                shlex.quote(optimise),
+                *(word for flags in (shlex.quote(optimise), kept) if flags for word in ("-MAKEFLAGS", flags)),
                 "--build-jobs",
                 str(os.cpu_count() or 1),
                 "--Mdir",
-                folder / OBJECTS,
+                objects,
                 "--top-module",
                 TESTBENCH,
             ]
@@ -141,7 +145,9 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
             arguments += ["-s", TESTBENCH, f"-Mall={folder / DEPENDENCIES}"]
         arguments += [*recipe.files(folder), "-o", folder / PROGRAM]
         simulators.elaborate(simulator, arguments, folder=folder, what=f"the DUT {dut.name}")
-        if not verilator:
+        if verilator:
+            headers.keep_objects(folder / OBJECTS, simulator, compiled, RUNTIME)
+        else:
             check_whole(folder / PROGRAM)
 
     recipe = Recipe(dut, simulator, TESTBENCH, generated, language, options, compile_in, PROGRAM, first=FIRST)

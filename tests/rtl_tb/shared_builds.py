@@ -25,8 +25,8 @@ _TELLS_ITS_PLACE = re.compile(rb"\$(?:fatal|error|warning|info|stop|finish)\b|`_
 def with_runtime(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as without OBJCACHE, which users set where something else keeps Verilator's runtime."""
 
-    def called(objects: Path, simulator: Simulator, options: Sequence[str]) -> Any:
-        return function(objects, replace(simulator, env={**simulator.env, "OBJCACHE": ""}), options)
+    def called(objects: Path, simulator: Simulator, *more: Sequence[str]) -> Any:
+        return function(objects, replace(simulator, env={**simulator.env, "OBJCACHE": ""}), *more)
 
     return called
 

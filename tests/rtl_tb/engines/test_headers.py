@@ -12,7 +12,7 @@ from pathlib import Path
 import engine_dut as small
 import pytest
 
-from rtl_tb.engines import contents, headers
+from rtl_tb.engines import contents, headers, selfcheck
 from rtl_tb.simulators import simulators
 
 
@@ -59,7 +59,7 @@ def test_objects_of_the_runtime_are_kept_until_a_file_changes(
     built, source, taken = tmp_path / "built", tmp_path / "verilated.cpp", 0
     built.mkdir()
     source.write_text("int x;")
-    for name in ("verilated", "verilated_threads"):
+    for name in ("verilated", "verilated_threads", "verilated_timing"):
         (built / f"{name}.o").write_bytes(b"object of " + name.encode())
         (built / f"{name}.d").write_text(f"{name}.o: {source}\n")
 
@@ -79,6 +79,10 @@ def test_objects_of_the_runtime_are_kept_until_a_file_changes(
     assert not kept("-a")
     headers.keep_objects(built, simulator, ("-a",))
     assert kept("-a")
-    (thing,) = (tmp_path / "cache").glob("*/verilated.o")
-    thing.write_bytes(b"half")
+    assert headers.kept_objects(tmp_path, simulator, ("-a",), selfcheck.RUNTIME) == "", "not all are there"
+    headers.keep_objects(built, simulator, ("-c",), selfcheck.RUNTIME)
+    assert headers.kept_objects(tmp_path, simulator, ("-c",), selfcheck.RUNTIME).endswith("timing.o")
+    assert (tmp_path / "verilated_timing.o").read_bytes() == b"object of verilated_timing"
+    for thing in (tmp_path / "cache").glob("*/verilated.o"):
+        thing.write_bytes(b"half")
     assert not kept("-a")
