@@ -1,21 +1,22 @@
 #!/bin/sh
 # object_cache.sh POOL COMPILER ARGUMENT...
 # Stands before the compiler in Verilator's makefile (OBJCACHE): compiles the harness once for all units with the same ports, and
-# takes the object from POOL from then on. All else is compiled as without it.
+# Verilator's runtime once for each set of options, also for commands that tests start, whose own copies of it OBJCACHE turns off.
+# It takes the object from POOL from then on. All else is compiled as without it.
 pool=$1
 shift
-source= object= before=
+source= object= before= own=
 for word; do
     case $word in *.cpp) source=$word ;; esac
     test "$before" = -o && object=$word
     before=$word
 done
 case $source in
-*/fast_harness.cpp) ;;
+*/fast_harness.cpp) own="Vmmagold_dut.h mmagold_sizes.h" ;; # of its folder it includes these two
+*/include/verilated*.cpp) ;;
 *) exec "$@" ;;
 esac
-# Of this folder it includes these two.
-name=$({ echo "$@" && cat "$source" Vmmagold_dut.h mmagold_sizes.h; } | sha256sum) && name=$pool/${name%% *} || exit
+name=$({ echo "$@" && cat "$source" $own; } | sha256sum) && name=$pool/${name%% *} || exit
 cp "$name" "$object" 2>/dev/null && exit
 "$@" || exit
 cp "$object" "$name.$$" 2>/dev/null && mv "$name.$$" "$name" # in one step: another process may read it
