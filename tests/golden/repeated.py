@@ -39,6 +39,7 @@ ONE_IN = {
     "hw_capture/campaign/test_campaign.py::test_every_kind_makes_legal_operands_with_the_core_s_results": 3,
     "hw_capture/products/test_layers.py::test_sums_of_rows": 5,
     "rtl_tb/check/test_exported.py::test_verilator_and_icarus_read_it_without_a_warning": 4,
+    "rtl_tb/locate/test_kinds.py::test_what_is_drawn_has_its_inverse": 3,  # one of each kind
 }
 """By test: of how many cases one is run, from the first on. 5 has no factor in common with the three
 instruction sets and the four kinds of random units, so that each of them comes."""
