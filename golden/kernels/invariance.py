@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError
-from golden.kernels import layers
+from golden.kernels import all_reduce, layers
 from golden.kernels.block import Block
 from golden.kernels.candidates import cuts
 from golden.kernels.finding import search
@@ -306,17 +306,18 @@ def _base(layer: Layer) -> Plan | None:
 
 
 def tensor_parallel(one: Plan, k: int, ranks: int, order: str = "ring", chunk: int = 0) -> Plan:
-    """The plan of a layer whose K lies on several GPUs, each with a plan of one chain; an all-reduce adds
-    their results, rounded to D's format. Predicted, not observed.
+    """The plan of a layer whose K lies on several GPUs, each with a plan of one chain; NCCL adds their
+    results, rounded to D's format.
 
     Args:
         k: of the whole layer, a multiple of `ranks` tiles.
         order: `ring`: chunk c of D is added from rank c + 1 on, one rank after the other, to rank c; `tree`:
-            in pairs.
-        chunk: of D, where the order is a ring.
+            NCCL's two binary trees over GPUs that lie in machines of their own.
+        chunk: of D with a ring; 0 or 1, the tree.
 
     Raises:
-        OperandError: K is not cut evenly, or each GPU's plan has parts of its own.
+        OperandError: K is not cut evenly, each GPU's plan has parts of its own, or there is no such order or
+            chunk.
     """
     if k % ranks or k // ranks % one.tile:
         raise OperandError(f"K is {k}, expected a multiple of {ranks} x {one.tile}: tiles for each rank")
@@ -324,8 +325,11 @@ def tensor_parallel(one: Plan, k: int, ranks: int, order: str = "ring", chunk: i
         raise OperandError("the plan has parts of its own, which a plan of several GPUs cannot hold too")
     if order not in ("ring", "tree"):
         raise OperandError(f"order is '{order}', expected ring or tree")
-    turn = tuple((chunk + 1 + rank) % ranks for rank in range(ranks))
-    added: Any = turn if order == "ring" and ranks > 1 else "tree"
+    most = ranks if order == "ring" else 2
+    if not 0 <= chunk < most:
+        raise OperandError(f"chunk is {chunk}, expected 0 to {most - 1} of a {order}")
+    found = all_reduce.ring(ranks, chunk) if order == "ring" else all_reduce.trees(ranks)[chunk]
+    added = found if ranks > 1 else "ascending"
     return one.but(part=k // ranks, reduce=added, reduce_format=one.formats["d"].name)
 
 

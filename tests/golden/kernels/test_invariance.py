@@ -236,9 +236,21 @@ def test_the_sums_of_several_gpus_are_added_as_the_plan_says() -> None:
             total = added(total, ranks[(chunk + step) % 4])
         plan = golden.tensor_parallel(CHAIN, 512, 4, "ring", chunk)
         assert np.array_equal(golden.gemm(a, b, plan), total)
-    tree = added(added(ranks[0], ranks[1]), added(ranks[2], ranks[3]))
-    assert np.array_equal(golden.gemm(a, b, golden.tensor_parallel(CHAIN, 512, 4, "tree")), tree)
-    for refused in ((500, 4, "ring"), (512, 3, "ring"), (512, 4, "star")):
+    # NCCL's trees of four: 0 - 2 - (1, 3), and its mirror image.
+    first = added(ranks[0], added(added(ranks[2], ranks[1]), ranks[3]))
+    second = added(ranks[3], added(added(ranks[1], ranks[2]), ranks[0]))
+    for chunk, tree in enumerate((first, second)):
+        plan = golden.tensor_parallel(CHAIN, 512, 4, "tree", chunk)
+        assert np.array_equal(golden.gemm(a, b, plan), tree)
+    alone = golden.tensor_parallel(CHAIN, 512, 1, "tree")
+    assert np.array_equal(golden.gemm(a, b, alone), golden.gemm(a, b, CHAIN))
+    for refused in (
+        (500, 4, "ring"),
+        (512, 3, "ring"),
+        (512, 4, "star"),
+        (512, 4, "ring", 4),
+        (512, 4, "tree", 2),
+    ):
         with pytest.raises(OperandError):
             golden.tensor_parallel(CHAIN, *refused)
     with pytest.raises(OperandError, match="parts of its own"):
