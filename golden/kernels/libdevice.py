@@ -92,3 +92,49 @@ def log(x: Numbers, base: float = np.e) -> Numbers:
         infinity = np.float32(np.inf)
         found = np.where(bits.view(np.uint32) >= 0x7F800000, number * infinity + infinity, found)
         return np.where(number == 0, -infinity, found)
+
+
+_ERF_NEAR = _words(0x3F8060FE)[0]
+"""Below it a polynomial of x^2, times x; from it on 1 - 2^(polynomial of |x|, times |x|)."""
+_ERF = {
+    True: _words(0x38B1E96A, 0xBA574D20, 0x3BAAD5EA, 0xBCDC1BE7, 0x3DE718AF, 0xBEC093AC, 0x3E0375D3),
+    False: _words(0x38EB4C3A, 0xBAAE005B, 0x3C09919F, 0xBD24D99A, 0x3E235519, 0x3F69B4F9, 0x3F210A14),
+}
+"""Coefficients near zero and elsewhere, the highest power's first."""
+
+
+def erf(x: Numbers) -> Numbers:
+    """erff."""
+    x = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        near = ~(np.abs(x) >= _ERF_NEAR)
+        argument = np.where(near, x * x, np.abs(x))
+        total = np.where(near, _ERF[True][0], _ERF[False][0])
+        for close, far in zip(_ERF[True][1:], _ERF[False][1:], strict=True):
+            total = fused(total, argument, np.where(near, close, far))
+        factor = np.where(near, x, -np.abs(x))
+        found = fused(total, factor, factor)
+        power = unit("ex2.approx.ftz.f32")(found)
+        return np.where(near, found, np.copysign(np.float32(1) - power, x))
+
+
+_TANH_NEAR, _TANH_ONE = _words(0x3F19999A, 0x41102CB4)
+"""Below the first (0.6) a polynomial; from the second on the result is one."""
+_TANH = _words(0x3C80F082, 0xBD563CAE, 0x3E085941, 0xBEAAA9ED, 0)
+_TANH_SCALE = _words(0x4038AA3B)[0]
+"""2 log2(e)."""
+
+
+def tanh(x: Numbers) -> Numbers:
+    """tanhf: 1 - 2 / (2^(2 log2(e) |x|) + 1) with the unit's reciprocal, or a polynomial."""
+    x = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        size, square = np.abs(x), x * x
+        power = unit("ex2.approx.ftz.f32")(size * _TANH_SCALE)
+        reciprocal = unit("rcp.approx.ftz.f32")(power + np.float32(1))
+        far = fused(reciprocal, np.full_like(x, -2), np.ones_like(x))
+        far = np.copysign(np.where(size >= _TANH_ONE, np.float32(1), far), x)
+        total = np.full_like(x, _TANH[0])
+        for coefficient in _TANH[1:]:
+            total = fused(total, square, np.full_like(x, coefficient))
+        return np.where(size >= _TANH_NEAR, far, fused(total, x, x))

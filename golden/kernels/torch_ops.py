@@ -21,6 +21,7 @@ import numpy.typing as npt
 from golden.errors import DTypeError, OperandError, ShapeError
 from golden.kernels import libdevice, torch_attention, torch_norms, torch_softmax, torch_sums
 from golden.kernels.conversion import encode, numbers
+from golden.kernels.sums import fused
 from golden.kernels.torch_sums import Card
 from golden.number.arrays import codes, plain
 from golden.number.formats import Format, get_format, native_dtype
@@ -35,14 +36,58 @@ _H200 = Card()
 
 def exp(x: npt.ArrayLike, *, fmt: str | None = None) -> Array:
     """`torch.exp(x)`."""
-    given = _Given(x, fmt)
-    return given.back(libdevice.exp(np.atleast_1d(given.numbers)).reshape(given.numbers.shape))
+    return _Given(x, fmt).each(libdevice.exp)
 
 
 def log(x: npt.ArrayLike, *, fmt: str | None = None) -> Array:
     """`torch.log(x)`."""
-    given = _Given(x, fmt)
-    return given.back(libdevice.log(np.atleast_1d(given.numbers)).reshape(given.numbers.shape))
+    return _Given(x, fmt).each(libdevice.log)
+
+
+def erf(x: npt.ArrayLike, *, fmt: str | None = None) -> Array:
+    """`torch.erf(x)`."""
+    return _Given(x, fmt).each(libdevice.erf)
+
+
+def tanh(x: npt.ArrayLike, *, fmt: str | None = None) -> Array:
+    """`torch.tanh(x)`."""
+    return _Given(x, fmt).each(libdevice.tanh)
+
+
+def sigmoid(x: npt.ArrayLike, *, fmt: str | None = None) -> Array:
+    """`torch.sigmoid(x)`."""
+    return _Given(x, fmt).each(lambda v: _ONE / (_ONE + libdevice.exp(-v)))
+
+
+def silu(x: npt.ArrayLike, *, fmt: str | None = None) -> Array:
+    """`torch.nn.functional.silu(x)`."""
+    return _Given(x, fmt).each(lambda v: v / (_ONE + libdevice.exp(-v)))
+
+
+def gelu(x: npt.ArrayLike, *, approximate: str = "none", fmt: str | None = None) -> Array:
+    """`torch.nn.functional.gelu(x)`; `approximate`: none (by erf) or tanh.
+
+    Raises:
+        OperandError: `approximate` is neither.
+    """
+    if approximate not in _GELU:
+        raise OperandError(f"approximate is '{approximate}', expected none or tanh")
+    return _Given(x, fmt).each(_GELU[approximate])
+
+
+def _gelu(x: Array) -> Array:
+    return (x * _HALF) * (libdevice.erf(x * _ROOT_HALF) + _ONE)
+
+
+def _gelu_tanh(x: Array) -> Array:
+    cube = x * (x * x)
+    inner = fused(cube, np.full_like(x, _KAPPA), x) * _BETA
+    return (x * _HALF) * (libdevice.tanh(inner) + _ONE)
+
+
+_GELU = {"none": _gelu, "tanh": _gelu_tanh}
+_HALF, _ONE = np.float32(0.5), np.float32(1)
+_ROOT_HALF, _BETA, _KAPPA = np.float32(0.5**0.5), np.float32((2 / np.pi) ** 0.5), np.float32(0.044715)
 
 
 def sum(x: npt.ArrayLike, dim: Axes = None, *, fmt: str | None = None, card: Card = _H200) -> Array:
@@ -161,6 +206,12 @@ class _Given:
             raise ShapeError(f"argument '{argument}' has the shape {array.shape}, expected no size of 0")
         self.itemsize = self.format.dtype.itemsize
         self.numbers = numbers(self.codes, self.format, get_format("f32"))
+
+    def each(self, function: Callable[[Array], Array]) -> Array:
+        """A function of each element."""
+        with np.errstate(all="ignore"):
+            found = function(np.atleast_1d(self.numbers))
+        return self.back(found.reshape(self.numbers.shape))
 
     def axis(self, dim: int) -> int:
         """An axis, counted from the front."""
