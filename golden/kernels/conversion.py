@@ -101,6 +101,9 @@ def rounded(values: Bits, fmt: Format) -> Bits:
     """Numbers rounded to the nearest of a format, ties to even, in their own NumPy type."""
     if fmt.dtype.itemsize >= values.dtype.itemsize:
         return values
+    if fmt.name in _NATIVE:
+        with np.errstate(all="ignore"):
+            return np.asarray(values.astype(_NATIVE[fmt.name]).astype(values.dtype))
     return numbers(encode(values, fmt), fmt, get_format("f64" if values.dtype == np.float64 else "f32"))
 
 

@@ -3,6 +3,7 @@ promoted."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -114,8 +115,13 @@ def parts(plan: Plan, k: int) -> list[list[Runs]]:
 
 def bounds(plan: Plan, k: int) -> tuple[tuple[int, int], ...]:
     """The first step of each part of K, and the step after its last one."""
-    ends = accumulate((_tiles(plan, length) * plan.tile_steps for length in _lengths(plan, k)), initial=0)
-    return tuple(pairwise(ends))
+    return _bounds(_lengths(plan, k), plan.tile, plan.tile_steps)
+
+
+@lru_cache(maxsize=1024)
+def _bounds(lengths: tuple[int, ...], tile: int, tile_steps: int) -> tuple[tuple[int, int], ...]:
+    """`bounds` of parts of these lengths: the plans of a search share few of them."""
+    return tuple(pairwise(accumulate((-(-length // tile) * tile_steps for length in lengths), initial=0)))
 
 
 def said_and_found(plan: Plan, k: int) -> tuple[int, int]:

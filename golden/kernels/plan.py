@@ -74,7 +74,7 @@ class Plan:
             "d": out,
         }
 
-    @property
+    @cached_property
     def tile_steps(self) -> int:
         """Steps of the instruction in a tile of K; of operands in parts, those of all products."""
         return self.tile // self.instruction.k * len(self.options.products or [None])
@@ -91,7 +91,7 @@ class Plan:
             return self.tile_steps
         return (self.options.promote or 0) // self.instruction.k
 
-    @property
+    @cached_property
     def accumulates(self) -> Format:
         """The format of sums after the instruction: f32, f64 of f64, s32 of integers."""
         d = self.instruction.formats["d"]

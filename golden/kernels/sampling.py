@@ -20,7 +20,7 @@ from golden.kernels.block import Block
 from golden.kernels.candidates import Candidate
 from golden.kernels.conversion import convert_codes
 from golden.kernels.epilogues import NOTHING, Addends
-from golden.kernels.order import Runs, intervals, parts, pieces, places
+from golden.kernels.order import Runs, intervals, parts, places
 from golden.kernels.plan import Plan
 from golden.number.formats import Format, to_float
 
@@ -147,15 +147,11 @@ class _Remembering(Block):
         return self._known([runs])[0]
 
     def remember(self, many: Iterable[Runs]) -> None:
-        """Computes chains that are not known yet, those of equally many steps together."""
-        by_length: dict[int, dict[object, Runs]] = {}
-        for runs in many:
-            key = _key(runs)
-            if key not in self.chains:
-                by_length.setdefault(sum(map(len, runs)), {})[key] = runs
-        for steps, alike in by_length.items():
-            d = self._together(list(alike.values()), steps)
-            for i, key in enumerate(alike):
+        """Computes chains that are not known yet, all together."""
+        wanted = {key: runs for runs in many if (key := _key(runs)) not in self.chains}
+        if wanted:
+            d = self._together(list(wanted.values()))
+            for i, key in enumerate(wanted):
                 self.chains[key] = d[:, i, None, None]
 
     def chains_of(self, found: list[list[Runs]]) -> Iterator[Runs]:
@@ -181,31 +177,55 @@ class _Remembering(Block):
         return np.asarray(np.add.accumulate(from_zero, axis=0)[-1])
 
     def _reduced(self, each: Iterable[Bits], order: Any, fmt: str) -> Any:
-        """As Assembly: sums in their own type that are added in turn at once, as `_slice` does."""
-        sums = list(each)
-        if isinstance(order, str) and order != "tree" and fmt == self.plan.accumulates.name:
-            return np.add.accumulate(np.stack(sums), axis=0)[-1]
-        return super()._reduced(sums, order, fmt)
+        """As Assembly, with few calls of NumPy: all addends are rounded at once, sums in their own type that
+        are added in turn are accumulated, and of a tree all pairs of a level are added at once."""
+        if not isinstance(order, str):
+            return super()._reduced(each, order, fmt)
+        sums = np.stack(list(each))
+        if order != "tree" and fmt == self.plan.accumulates.name:
+            return np.add.accumulate(sums, axis=0)[-1]
+        sums = self.rounded(sums, fmt)
+        if order != "tree":
+            total = sums[0]
+            for one in sums[1:]:
+                total = self.rounded(total + one, fmt)
+            return total
+        while len(sums) > 1:
+            even = len(sums) // 2 * 2  # an odd one out waits
+            sums = np.concatenate([self.rounded(sums[:even:2] + sums[1:even:2], fmt), sums[even:]])
+        return sums[0]
 
-    def _together(self, alike: list[Runs], steps: int) -> Bits:
-        """Codes (elements, chains, 1, 1) of d after chains of equally many steps, from zero."""
-        unit = self.plan.instruction
-        numbers = np.array([[step for run in runs for step in run] for runs in alike], np.int64)
-        first, last = int(numbers.min()), int(numbers.max()) + 1
+    def _together(self, many: list[Runs]) -> Bits:
+        """Codes (elements, chains, 1, 1) of d after chains from zero.
+
+        A call of the core takes as many steps as it can of every chain that still has them. What is left of
+        each chain is a sum of smaller powers of two: one call more for each of them.
+        """
+        unit, longest = self.plan.instruction, self.longest
+        lengths = np.array([sum(map(len, runs)) for runs in many])
+        numbers = np.zeros((len(many), lengths.max(initial=0)), np.int64)
+        for row, runs, length in zip(numbers, many, lengths, strict=True):
+            row[:length] = np.concatenate([np.arange(run.start, run.stop) for run in runs]) if runs else []
+        first, last = int(numbers.min(initial=0)), int(numbers.max(initial=0)) + 1
         index = places(self.plan, self.k, first, last - first)
         if index is None:
             index = np.arange(first * unit.k, last * unit.k)
-        taken = np.minimum(index.reshape(-1, unit.k)[numbers - first].reshape(len(alike), -1), self.k)
-        a, b = (self._resting(name)[:, taken] for name in "ab")
-        d = np.zeros((self.group, len(alike), 1, 1), unit.formats["c"].dtype)
-        for piece in pieces([range(steps)], self.longest):
-            at, left = piece.start, len(piece)
-            while left:
-                count = 1 << left.bit_length() - 1
-                which = slice(at * unit.k, (at + count) * unit.k)
-                operands = {"a": a[:, :, None, which], "b": b[:, :, which, None], "c": d}
-                d = chain.run(unit, count, operands, 1, 1)
-                at, left = at + count, left - count
+        elements = np.minimum(index.reshape(-1, unit.k), self.k)
+        d = np.zeros((self.group, len(many), 1, 1), unit.formats["c"].dtype)
+        done = np.zeros(len(many), np.int64)
+        counts = [longest] * int(lengths.max(initial=0) // longest)
+        counts += [longest >> down for down in range(1, longest.bit_length())]
+        for count in counts:
+            # Shorter pieces come last, each once: then fewer than twice as many steps are left.
+            (which,) = np.nonzero(lengths - done >= count)
+            if not len(which):
+                continue
+            steps = numbers[which[:, None], done[which, None] + np.arange(count)]
+            taken = elements[steps - first].reshape(len(which), -1)
+            a, b = (self._resting(name)[:, taken] for name in "ab")
+            operands = {"a": a[:, :, None, :], "b": b[:, :, :, None], "c": d[:, which]}
+            d[:, which] = chain.run(unit, count, operands, 1, 1)
+            done[which] += count
         return d
 
     def _resting(self, name: str) -> Bits:
