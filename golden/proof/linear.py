@@ -260,6 +260,8 @@ def _majority(word: Word) -> frozenset[Word] | None:
                 return words
         if one.op == other.op == "and":
             for carried, passed in (other.args, other.args[::-1]):
-                if passed.op in ("xor", "or") and set(passed.args) == set(one.args):
-                    return frozenset((*one.args, carried))
+                # Three different words: of x, x and y the majority is x, which a set of the two does not say.
+                words = frozenset((*one.args, carried))
+                if passed.op in ("xor", "or") and set(passed.args) == set(one.args) and len(words) == 3:
+                    return words
     return None

@@ -112,6 +112,14 @@ def test_structures_of_adders_have_one_form() -> None:
     assert not same(words.extend(words.add(a, b), 12), words.add(words.extend(a, 12), words.extend(b, 12)))
 
 
+def test_a_majority_is_of_three_words() -> None:
+    words, forms = Words(), Forms()
+    a, b = (words.variable(name, 8) for name in "ab")
+    either = words.differ(a, b)
+    first, second = (words.either(words.both(a, b), words.both(one, either)) for one in (a, b))
+    assert forms.of(first) != forms.of(second), "the first is a, the second b"
+
+
 def test_products_of_three_are_one_in_any_order_unless_they_may_wrap() -> None:
     words, forms = Words(), Forms()
     x, y, z = (words.variable(name, 4) for name in "xyz")
