@@ -4,9 +4,10 @@
 
 1. The lemmas are in order: each assumes bits that earlier ones prove.
 2. Each lemma holds. A question to the solver is written anew as text and asked of z3, or where that has no
-   answer in time of bitwuzla without its rewriting. Two words that are said to be the same sum are computed
-   at random and extreme values of the words they are made of, and their lowest bits are asked of the solver:
-   a sum that is another one differs there or in half of all values, one of products of n words in one of 2^n.
+   answer in time of bitwuzla without its rewriting. Two words that are said to be the same sum are made of
+   additions, products, choices and bitwise operations alone, and are computed at random and extreme values of
+   the words they are made of; their lowest bits are asked of the solver: a sum that is another one differs
+   there or in half of all values, one of products of n words in one of 2^n.
 3. They compose: the unit's result is made again, word by word, and becomes the specification's.
 
 What is trusted: golden/circuit/words.py (folding), this file, the text of questions (solver.smtlib), and the
@@ -33,6 +34,25 @@ from golden.proof.solver import NEVER, UNKNOWN, again, ask_text, smtlib
 VALUES = 256
 """Values at which two sums are compared: two that differ agree in half of them at most, each time, and in 15
 of 16 where they have products of four words."""
+_IN_SUMS = frozenset(
+    {
+        "add",
+        "sub",
+        "neg",
+        "not",
+        "mul",
+        "ite",
+        "xor",
+        "and",
+        "or",
+        "concat",
+        "extract",
+        "sext",
+        "const",
+        "var",
+    }
+)
+"""Operations of which sums are made. A comparison or a shift could hide a difference from random values."""
 LOWEST = 3
 """Lowest bits of two sums that the solver compares."""
 LEAST = 0.5
@@ -187,6 +207,10 @@ def _question(proof: Certificate, place: int) -> str | None:
         _bounded(proof, place, lemma)
         return None
     if lemma.method == LINEAR and not facts:
+        cut = {*lemma.free}
+        for word in order(pair, cut):
+            if word not in cut and word.op not in _IN_SUMS:
+                raise NotAProof(f"lemma {place} is no equality of sums: {word} is an operation '{word.op}'")
         if (at := _differ(pair, lemma.free, place)) is not None:
             raise NotAProof(f"lemma {place}: the two sums differ, as at {at}")
         width = min(LOWEST, lemma.left.width)

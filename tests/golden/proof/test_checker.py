@@ -64,6 +64,10 @@ def planted(what: str) -> Certificate:
             lemmas[0] = replace(lemmas[0], right=wrong)
         case "sum of what is not free":  # right for free words alone
             lemmas[0] = replace(lemmas[0], free=(words.add(word["a"], word["b"]),), right=wrong)
+        case "sum but for one value":  # which random values of wider words do not meet
+            lemmas[0] = replace(
+                lemmas[0], right=words.choose(words.equal(word["a"], word["b"]), wrong, word["other"])
+            )
         case "lowest bits":
             lemmas[0] = replace(lemmas[0], right=words.add(word["other"], words.constant(1, 8)))
         case "question":
@@ -92,6 +96,7 @@ def planted(what: str) -> Certificate:
     [
         ("sum", "the two sums differ"),
         ("sum of what is not free", "the two sums differ"),
+        ("sum but for one value", "no equality of sums"),
         ("lowest bits", "the two sums differ"),
         ("question", "does not hold"),
         ("fact", "does not hold"),
