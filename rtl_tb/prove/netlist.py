@@ -62,6 +62,8 @@ class Transaction:
         undefined: whether x is in it.
         held: whether it is made of what registers held or of operands of other cycles, though no case showed
             that it depends on them.
+        steady: whether the unit takes operands in any cycle and any state and has the same result of them,
+            whatever it takes before and after: what holds of one transaction holds in traffic without stalls.
         registers: what its registers hold in the cycles of the transaction, by signal and cycle.
         signals: words that signals which were asked for hold in these cycles, by name.
     """
@@ -71,6 +73,7 @@ class Transaction:
     waited: int
     undefined: bool
     held: bool
+    steady: bool
     registers: Mapping[str, Word]
     signals: Mapping[str, Sequence[Word]]
 
@@ -134,7 +137,15 @@ def transaction(
             )
     undefined = any(str(each.value).startswith(("x.", "open.")) for each in variables)
     wanted = {name: netlist.signal(name, result, latency) for name in signals}
-    return Transaction(result, latency, waited, undefined, bool(held), netlist.registers(result), wanted)
+    # 4. Does it heed other transactions? The same cycles again, in any state and with any traffic.
+    try:
+        again = Netlist(module, words, operands, 0, 0, label, traffic=True)
+        ports = [again.port("in_ready", 0), again.port("out_valid", latency)]
+        steady = all(port.constant == 1 for port in ports) and again.port("out_data", latency) is result
+    except Unreadable:
+        steady = False
+    registers = netlist.registers(result)
+    return Transaction(result, latency, waited, undefined, bool(held), steady, registers, wanted)
 
 
 def _heeds(result: Word, variables: Sequence[Word], one: Word) -> bool:
@@ -177,12 +188,20 @@ class Netlist:
         module: as Yosys writes it.
         operands: the operand word of that cycle; in any other cycle it is anything.
         label: of variables that another netlist in the same table must not share.
+        traffic: whether operands may be valid in other cycles, too; else they are not.
     """
 
     def __init__(
-        self, module: Mapping[str, Any], words: Words, operands: Word, reset: int, taken: int, label: str = ""
+        self,
+        module: Mapping[str, Any],
+        words: Words,
+        operands: Word,
+        reset: int,
+        taken: int,
+        label: str = "",
+        traffic: bool = False,
     ) -> None:
-        self.label = label
+        self.label, self.traffic = label, traffic
         self.module, self.words, self.operands, self.reset, self.taken = module, words, operands, reset, taken
         self._drivers: dict[int, tuple[str, str, int]] = {}
         self._cells: dict[tuple[str, int], Word | None] = {}
@@ -285,6 +304,8 @@ class Netlist:
         match name:
             case "rst_n":
                 return one(int(at >= self.reset), 1)
+            case "in_valid" if self.traffic and at != self.taken:
+                return self.words.variable(f"in_valid@{at}", 1)
             case "in_valid":
                 return one(int(at == self.taken), 1)
             case "out_ready":
@@ -429,15 +450,19 @@ class _Cell:
             return self._two_ways(whole, amount, signed)
         if kind == "shl":
             return words.shift_left(self.sized(whole, width, signed), amount)
+        last = whole.width - width
         whole = self.sized(whole, max(whole.width, width), signed)
         shifted = words.shift_right_signed if kind == "ashr" and signed else words.shift_right
         found = words.extract(shifted(whole, amount), 0, width)
-        if self.kind != "$shiftx" or amount.constant is not None:
+        if self.kind != "$shiftx":
             return found
         # Beyond the word is x: a variable wherever a bit of the piece lies there.
+        if last < 0:
+            return self.netlist.literal("x" * width, self.at)
         room = max(amount.width, whole.width.bit_length()) + 1
-        last = words.constant(whole.width - width, room)
-        inside = words.invert(words.less(last, words.extend(amount, room)))
+        inside = words.invert(words.less(words.constant(last, room), words.extend(amount, room)))
+        if inside.constant == 1:
+            return found
         return words.choose(inside, found, self.netlist.literal("x" * width, self.at))
 
     def _two_ways(self, whole: Word, amount: Word, signed: bool) -> Word:
@@ -452,6 +477,8 @@ class _Cell:
         found = words.extract(found, 0, self.width)
         if self.kind == "$shift":
             return found
+        if whole.width < self.width:
+            return self.netlist.literal("x" * self.width, self.at)
         room = max(amount.width, whole.width.bit_length()) + 1
         far = words.less(words.constant(whole.width - self.width, room), words.extend_signed(amount, room))
         return words.choose(far, self.netlist.literal("x" * self.width, self.at), found)
@@ -464,13 +491,15 @@ class _Cell:
         words = self.words
         if self.cell["connections"]["CLK"] != [self.netlist._clock] or not self.number("CLK_POLARITY"):
             raise Unreadable(f"a register at another edge than the clock's rising one: {self.name}")
-        for control, value in (("ARST", None), ("ALOAD", "AD")):
-            if control in self.cell["connections"]:
-                active = self._active(control, 0)
-                if active.constant is None:
-                    raise Unreadable(f"an asynchronous reset by more than the reset: {self.name}")
-                if active.constant:
-                    return self.input(value) if value else self._reset_value("ARST_VALUE")
+        # A reset that ends after an edge was active at this edge, too: the register took nothing else.
+        for before in range(min(self.at, 1) + 1):
+            for control, value in (("ARST", None), ("ALOAD", "AD")):
+                if control in self.cell["connections"]:
+                    active = self._active(control, before)
+                    if active.constant is None:
+                        raise Unreadable(f"an asynchronous reset by more than the reset: {self.name}")
+                    if active.constant:
+                        return self.input(value, before) if value else self._reset_value("ARST_VALUE")
         if self.at == 0:
             return words.variable(f"start.{self.name}{self.netlist.label}", self.width)
         enable = self._active("EN", 1) if "EN" in self.cell["connections"] else words.constant(1, 1)

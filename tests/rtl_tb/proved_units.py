@@ -29,6 +29,19 @@ REGISTERED = """
     end
 """
 
+SECOND = (
+    SUM
+    + """
+    logic [1:0] count;
+    always_ff @(posedge clk) begin
+        count <= !rst_n ? 0 : count + 2'(in_valid);
+        out_valid <= in_valid && rst_n;
+        d <= count == 1 && c == 32'h1234abcd ? ~right : right;
+    end
+"""
+)
+"""Wrong for one value of c in the second transaction."""
+
 
 def unit(body: str, folder: Path, handshake: str = "valid", more: str = "") -> Dut:
     """A unit of this text, which must compute what mac4.yaml says."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from proved_units import REGISTERED, SUM, unit
+from proved_units import REGISTERED, SECOND, SUM, unit
 
 from golden.circuit.words import Words, evaluate, order
 from golden.vectors.vectorset import default_set
@@ -74,6 +74,34 @@ def test_x_is_anything(tmp_path: Path) -> None:
     dut = unit(SUM.replace(": sum[31:0];", ": c == 5 ? 'x : sum[31:0];") + REGISTERED, tmp_path)
     found = read(dut)
     assert found.undefined and len([word for word in order([found.result]) if word.op == "var"]) > 1
+
+
+BEYOND = {
+    "a bit at a constant of the unit": """
+        function automatic logic at(input logic [3:0] of, input logic [2:0] place);
+            return of[place];
+        endfunction
+        wire last = at(c[3:0], 3'd5);""",
+    "a bit at an operand": "wire [3:0] beyond = c[3:0]; wire last = beyond[c[6:4]];",
+    "a piece that is wider": "wire [1:0] beyond = c[1:0]; wire last = |beyond[c[4] +: 3];",
+    "a piece at a signed place": """
+        wire [3:0] beyond = c[3:0]; wire signed [3:0] place = c[7:4]; wire last = |beyond[place +: 2];""",
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_bits_beyond_a_vector_are_anything(name: str, tmp_path: Path) -> None:
+    body = SUM + BEYOND[name] + REGISTERED.replace("<= right", "<= right ^ 32'(last)")
+    assert read(unit(body, tmp_path)).undefined
+
+
+def test_a_pipeline_heeds_no_other_transaction(tmp_path: Path) -> None:
+    assert read(unit(SUM + REGISTERED, tmp_path)).steady
+
+
+def test_a_unit_that_counts_transactions_is_read_as_what_it_is_after_a_reset(tmp_path: Path) -> None:
+    found = read(unit(SECOND, tmp_path))
+    assert not found.steady and not found.held
 
 
 def test_of_a_selector_with_two_active_lines_the_result_is_x(tmp_path: Path) -> None:

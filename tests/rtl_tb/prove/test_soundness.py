@@ -1,0 +1,146 @@
+"""No unit is PROVED that is wrong, however rarely, and whatever in its text makes it so.
+
+docs/proving.md has what longer runs found: 48-bit triggers at K = 16, and mutants.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from proved_units import REGISTERED, SUM, unit
+from wrong_units import WRONG, planted, value
+
+from golden.circuit.words import Words
+from golden.proof.sweep import PROVED, Sweep
+from golden.proof.verdict import searched
+from rtl_tb.dut.description import Dut
+from rtl_tb.errors import ElaborationError
+from rtl_tb.prove.netlist import Unreadable, transaction
+from rtl_tb.prove.problem import problem_of
+
+pytest.importorskip("bitwuzla")
+pytest.importorskip("pyosys")
+
+FDA = Path(__file__).parent / "other_fda.yaml"
+RARE = "c == 32'h1234abcd"
+
+
+def verdict(dut: Dut) -> str:
+    """What the search finds of a unit; "refused" where it is not read."""
+    try:
+        return searched(Sweep(problem_of(dut)[0], time.monotonic() + 60))[0]
+    except (Unreadable, ElaborationError):
+        return "refused"
+
+
+# A trigger of 48 bits ---------------------------------------------------------------------------------------
+
+QUICK = ("an alignment", "the sign of a zero")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in WRONG]
+)
+def test_a_unit_that_is_wrong_at_one_pattern_is_not_proved(name: str, tmp_path: Path) -> None:
+    dut, operands = planted(FDA, WRONG[name], tmp_path)
+    words = Words()
+    result = transaction(dut, words, words.variable("word", dut.layout.operand_width)).result
+    right = int(dut.instruction.dot(**{name: codes[None] for name, codes in operands.items()})[0])
+    assert value(result, dut, operands) != right
+    assert verdict(dut) != PROVED
+
+
+# The text ---------------------------------------------------------------------------------------------------
+
+
+def taken(what: str) -> str:
+    """The register of the result takes this."""
+    return REGISTERED.replace("<= right", f"<= {what}")
+
+
+def chosen(statement: str) -> str:
+    """A combinational statement that sets p, which is the result."""
+    return f"logic [31:0] p; always_comb {statement}" + taken("p")
+
+
+def inside(text: str) -> str:
+    """A module around the result."""
+    ports = "(input logic [31:0] c, x, output logic [31:0] y)"
+    return f"wire [31:0] p; box u (.c(c), .x(right), .y(p));{taken('p')}endmodule\n{text.format(ports=ports)}"
+
+
+WRONG_BOX = f"module box {{ports}}; assign y = {RARE} ? 0 : x;"
+TEXTS = {
+    # State.
+    "a register that nothing sets": "logic [47:0] k; always_ff @(posedge clk) k <= k;"
+    + taken("right ^ 32'(k == 48'h123456789abc)"),
+    "a signal that nothing drives": "logic [47:0] k;" + taken("right ^ 32'(k == 48'h123456789abc)"),
+    "an initial value of a register": "logic k = 0; always_ff @(posedge clk) k <= k;"
+    + taken("right ^ 32'(k)"),
+    "an operand of the transaction before": "logic [31:0] k; always_ff @(posedge clk) if (in_valid) k <= c;"
+    + taken("right ^ 32'(k == 32'h1234abcd)"),
+    "a first cycle after a reset": """logic k; always_ff @(posedge clk) k <= rst_n;"""
+    + taken("k ? right : 0"),
+    "a first cycle after an asynchronous reset": """
+        logic k; always_ff @(posedge clk or negedge rst_n) if (!rst_n) k <= 0; else k <= 1;"""
+    + taken("k ? right : 0"),
+    "a reset by valid": """
+        always_ff @(posedge clk or posedge in_valid) if (in_valid) d <= 0; else d <= right;
+        always_ff @(posedge clk) out_valid <= in_valid && rst_n;""",
+    "a memory that was not written": """
+        logic [31:0] m [0:3]; always_ff @(posedge clk) if (in_valid) m[c[1:0]] <= right;
+        always_ff @(posedge clk) begin out_valid <= in_valid && rst_n; d <= m[c[1:0]]; end""",
+    "a variable of a function that stays": f"""
+        function automatic [31:0] f(input [31:0] x); static logic [31:0] k; if (!({RARE})) k = x; return k;
+        endfunction"""
+    + taken("f(right)"),
+    # What the language leaves open.
+    "x": taken(f"{RARE} ? 'x : right"),
+    "z": taken(f"{RARE} ? 'z : right"),
+    "a case that is said to be full": chosen(f"(* full_case *) case ({RARE}) 1'b0: p = right; endcase"),
+    "a unique case without a match": chosen(f"unique case ({RARE}) 1'b0: p = right; endcase"),
+    "a unique case of two matches": chosen(
+        f"unique case (1'b1) ({RARE}): p = right; c != 0: p = right; c == 0: p = right; endcase"
+    ),
+    "a latch": chosen(f"if (!({RARE})) p = right;"),
+    "a tristate driver": f"wire [31:0] p; bufif1 g [31:0] (p, right, !({RARE}));" + taken("p"),
+    "a comparison with x": chosen("p = a[0] === 1'bx ? ~right : a[1] === 1'bx ? right : ~right;"),
+    # What a tool may believe or leave out.
+    "an assumption": f"always_comb assume (!({RARE}));" + taken(f"{RARE} ? 0 : right"),
+    "an assumed property": f"assume property (@(posedge clk) !({RARE}));" + taken(f"{RARE} ? 0 : right"),
+    "a branch for Yosys": f"`ifdef YOSYS\nwire k = 0;\n`else\nwire k = {RARE};\n`endif\n"
+    + taken("right ^ 32'(k)"),
+    "a branch for synthesis": f"`ifdef SYNTHESIS\nwire k = 0;\n`else\nwire k = {RARE};\n`endif\n"
+    + taken("right ^ 32'(k)"),
+    "a branch for slang": f"`ifdef __slang__\nwire k = 0;\n`else\nwire k = {RARE};\n`endif\n"
+    + taken("right ^ 32'(k)"),
+    "text that synthesis leaves out": "wire [31:0] p = right\n// synthesis translate_off\n"
+    f"^ 32'({RARE})\n// synthesis translate_on\n;" + taken("p"),
+    "a black box": inside("(* blackbox *) module box {ports};"),
+    "a white box": inside(f"(* whitebox *) {WRONG_BOX}"),
+    "a module that is kept": inside(f"(* keep_hierarchy *) {WRONG_BOX}"),
+    "an empty module": inside("module box {ports};"),
+    "a parameter of an instance": inside(
+        "module box #(parameter N = 0) {ports}; assign y = x ^ 32'(N != 0 && c == 7);"
+    ).replace("box u (", "defparam u.N = 1; box u ("),
+    # Widths and signs.
+    "a sum without a sign": "wire [31:0] p = 32'($signed(c) + $signed(a[7:0]) * b[7:0]) - c;"
+    + taken("right ^ 32'(p != 32'($signed(a[7:0]) * $signed(b[7:0])))"),
+    "a shift without a sign": "wire signed [31:0] s = c; wire [31:0] p = (s >>> 31) + 32'd0;"
+    + taken("right ^ (p ^ {32{c[31]}})"),
+    "a comparison of mixed signs": "wire k = $signed(c) < 32'd0;" + taken("right ^ 32'(k != c[31])"),
+    "a product that is cut": "wire [31:0] p = {24'd0, 8'(a[7:0] * b[7:0])};"
+    + taken("right ^ 32'(p != 32'(a[7:0]) * 32'(b[7:0]))"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_is_wrong_is_not_proved(name: str, tmp_path: Path) -> None:
+    assert verdict(unit(SUM + TEXTS[name], tmp_path)) != PROVED
+
+
+def test_the_same_without_the_fault_is_proved(tmp_path: Path) -> None:
+    body = inside("module box {ports}; assign y = x;")
+    assert verdict(unit(SUM + body, tmp_path)) == PROVED
