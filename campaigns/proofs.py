@@ -5,12 +5,12 @@
 .venv/bin/python campaigns/proofs.py --mutants 40 --units gps_bf16 gdfs_nvfp4 --out mutants.json
 .venv/bin/python campaigns/proofs.py --duts folder/*/dut.yaml --out others.json
 
-A row is a unit with its verdict, the seconds of the search, of the check and of the planted faults, the
-processor's seconds of all of them (the solvers run in this process), and what is left of an open one. With
---triggers, each unit is given so many faults (golden/proof/problem.py), one by one, of which none may be
-proved: one would be a fault of the prover, and the exit status is 1. With --mutants, each unit's text is
-changed at so many places, one by one (rtl_tb/qualify/mutator.py). What is proved then is simulated with many
-vectors, of which none may fail.
+A row is a unit with its verdict, the seconds of the search, of the check, of the faults planted in the unit
+and in the specification, the processor's seconds of all of them (the solvers run in this process), and what
+is left of an open one. With --triggers, each unit is given so many faults (golden/proof/problem.py), one by
+one, of which none may be proved: one would be a fault of the prover, and the exit status is 1. With
+--mutants, each unit's text is changed at so many places, one by one (rtl_tb/qualify/mutator.py). What is
+proved then is simulated with many vectors, of which none may fail.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from rtl_tb.check.check import check_dut
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.prove.problem import problem_of
+from rtl_tb.prove.proof import changed_specifications
 from rtl_tb.qualify.mutator import changes_of, draw
 from rtl_tb.qualify.mutator import planted as changed
 
@@ -51,12 +52,13 @@ def proof(file: Path, seconds: float, jobs: int = 1) -> dict[str, Any]:
     row: dict[str, Any] = {"unit": file.stem if file.stem != "dut" else file.parent.name}
     start = time.monotonic()
     try:
-        problem, read = problem_of(load_dut(file))
+        dut = load_dut(file)
+        problem, read = problem_of(dut)
     except MmagoldError as error:
         return row | {"verdict": REFUSED, "why": str(error).splitlines()[0][:200]}
     row |= {"words": len(problem.words), "latency": read.latency, "reading": time.monotonic() - start}
     busy = time.process_time()
-    found = settled(problem, seconds, jobs=jobs).as_dict()
+    found = settled(problem, seconds, jobs=jobs, changed=changed_specifications(dut, problem)).as_dict()
     return row | found | {"cpu": time.process_time() - busy}
 
 

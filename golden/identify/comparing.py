@@ -23,6 +23,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.errors import MmagoldError, OperandError
 from golden.explain.trace import Trace
+from golden.identify.diagnose.mutations import changed
 from golden.identify.minimising import cost, minimise
 from golden.identify.sample import picked
 from golden.model.instruction import Instruction
@@ -260,7 +261,7 @@ def compare_and_prove(
     found = compare(x, y, seed, budget, progress, tell)
     # Operands come first: they refute in a second what a proof refutes in minutes.
     if found.example is None:
-        proof = prove(*whole, seconds, tell, jobs)
+        proof = prove(*whole, seconds, tell, jobs, changed(x, seed))
         if proof.operands is None:
             return replace(found, proof=proof)
         # The solver's operands are shrunk and shown like any others.

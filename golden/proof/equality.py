@@ -10,10 +10,12 @@ netlist of a designer's unit is. What refutes is computed by the four models, tw
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,9 @@ from golden.circuit.words import CircuitError, Word, Words
 from golden.errors import MmagoldError, OperandError
 from golden.model.instruction import Instruction
 from golden.program.signature import Operands
-from golden.proof.problem import VECTORS, Problem, allowed, columns, operands_of, result_of
+from golden.proof.problem import VECTORS, Problem, allowed, columns, operands_of, result_of, without_shown
 from golden.proof.sweep import Sweep, Tell
-from golden.proof.verdict import Outcome, searched, settled
+from golden.proof.verdict import Fault, Outcome, searched, settled
 from golden.unit import answers_of, check_comparable, name_of, pad
 
 
@@ -81,7 +83,12 @@ def check_provable(x: Instruction, y: Instruction) -> None:
 
 
 def prove(
-    x: Instruction, y: Instruction, seconds: float = 120.0, tell: Tell = lambda _text: None, jobs: int = 1
+    x: Instruction,
+    y: Instruction,
+    seconds: float = 120.0,
+    tell: Tell = lambda _text: None,
+    jobs: int = 1,
+    changed: Iterable[tuple[str, Instruction]] | None = None,
 ) -> Equality:
     """Proves that two units are equal, bit for bit, or finds operands on which they are not.
 
@@ -91,6 +98,7 @@ def prove(
     Args:
         seconds: for the search; a proof has as long again to be checked.
         jobs: processes that ask of cases, and check lemmas, at a time.
+        changed: x with changes, and what they are: y must not be proved equal to those that it differs from.
 
     Raises:
         OperandError: as check_provable does. CircuitError: one has no circuit; names the step and the key.
@@ -100,7 +108,8 @@ def prove(
     kept = bool(x.state)
     x, y = x.stateless, y.stateless
     problem = problem_of(x, y)
-    outcome = settled(problem, seconds, tell, jobs)
+    faults = None if changed is None else _faults(y, changed)
+    outcome = settled(problem, seconds, tell, jobs, faults)
     claim = claim_of(x, y, [name for name, _ in problem.assumed])
     if kept:
         claim = (*claim, "of the arithmetic: c stands for the accumulator, which both keep by the same rules")
@@ -108,6 +117,14 @@ def prove(
         return Equality(x, y, outcome, claim)
     operands = _replayed(x, y, problem, outcome.values)
     return Equality(x, y, outcome, claim, operands)
+
+
+def _faults(y: Instruction, changed: Iterable[tuple[str, Instruction]]) -> Iterator[Fault]:
+    """y against changed specifications, as far as these have a circuit and vectors show a difference."""
+    for what, x in changed:
+        with contextlib.suppress(CircuitError):
+            if (found := without_shown(problem_of(x, y))) is not None:
+                yield Fault(what, *found, partial(_replayed, x, y, found[0]))
 
 
 def counterexample(x: Instruction, y: Instruction, seconds: float = 5.0) -> Operands | None:

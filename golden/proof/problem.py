@@ -19,6 +19,8 @@ from golden.vectors.word import WordLayout
 VECTORS = 600
 """Vectors of the first signatures: words that are the same in all of them are taken to be equal until a proof
 or operands say otherwise."""
+LEAST_VECTORS = 150
+"""Vectors that a changed specification must not differ in: fewer make too many words look equal."""
 TRIGGER_BITS = 48
 """Operand bits on which a planted fault depends: no simulation meets one pattern of this many bits."""
 
@@ -89,6 +91,23 @@ def allowed(
                 f"no operands that were tried satisfy what is assumed: {said}; nothing is left to prove"
             )
     return {name: [column[at] for at in kept] for name, column in columns.items()}
+
+
+def without_shown(problem: Problem) -> tuple[Problem, dict[str, int]] | None:
+    """The problem without those of its vectors that show a difference of the results, and one of these; None:
+    no vector shows one, or all but a few do."""
+    rest = {str(word.value) for word in order([problem.unit, problem.spec]) if word.op == "var"}
+    count = len(next(iter(problem.vectors.values())))
+    columns = {name: [0] * count for name in rest} | dict(problem.vectors)
+    values = evaluate([problem.unit, problem.spec], columns)
+    same = values[problem.unit] == values[problem.spec]
+    kept = np.flatnonzero(same).tolist()
+    if same.all() or len(kept) < LEAST_VECTORS:
+        return None
+    at = int(np.argmin(same))
+    shown = {name: int(column[at]) for name, column in problem.vectors.items()}
+    vectors = {name: [column[at] for at in kept] for name, column in problem.vectors.items()}
+    return replace(problem, vectors=vectors), shown
 
 
 # Planted faults ---------------------------------------------------------------------------------------------

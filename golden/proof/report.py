@@ -30,6 +30,8 @@ def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: C
         say(f"lemmas {sum(found.lemmas.values())}, {said}", "dim")
         for text in found.faults:
             say(f"refuted {escape(text)}, planted in the unit to try the proof", "dim")
+        for text in found.changes:
+            say(f"refuted {escape(text)}, changed in the specification, as the models confirm", "dim")
         for text in found.unsettled:
             say(f"open    {escape(text)}, planted: not settled in time, another one took its place", "dim")
     elif found.open:

@@ -4,14 +4,16 @@
     found.verdict, found.values, found.open
 
 PROVED only if the proof was checked again without what made it (golden/proof/checker.py), and if the same
-search refutes the problem with a planted fault in the unit. Whoever asks replays the values of a REFUTED.
+search refutes the problem with a planted fault in the unit, and that with a changed specification. Whoever
+asks replays the values of a REFUTED.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,11 +24,32 @@ from golden.proof.sweep import OPEN, PROVED, REFUTED, Refuted, Sweep, Tell
 from golden.workers.pool import workers
 
 FAULTS = 2
-"""Faults that are planted, one after the other, and have to be refuted."""
+"""Faults that are planted in the unit, one after the other, and as many in the specification: all of these
+have to be refuted."""
 SPARE = 2
 """Further ones, in the place of those that are neither refuted nor proved in time."""
+CHANGED = 30.0
+"""Seconds of the search for a changed specification, which a known vector refutes after them."""
 _AT_LEAST = 20.0
 """Seconds for checking a proof and for each planted fault, however few are left."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A problem that a search has to refute.
+
+    Attributes:
+        what: is wrong in it, in words.
+        confirm: given the values that refute it, has the models compute both results, where there are models.
+        shown: values that are known to refute it: they do where the search does not within CHANGED seconds.
+        before: a search of another problem in the same table, of which every lemma holds here, too.
+    """
+
+    what: str
+    problem: Problem
+    shown: Mapping[str, int] | None = None
+    confirm: Callable[[Mapping[str, int]], object] = lambda _values: None
+    before: Sweep | None = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +62,8 @@ class Outcome:
         open: what keeps it open: registers that the unit seems to have and that were not proved, or why a
             proof does not count.
         lemmas: of the proof, how many were checked by what.
-        faults: those that were planted and refuted; `unsettled`: planted, and neither refuted nor proved.
+        faults: those that were planted in the unit and refuted; `changes`: those of the specification that
+            were refuted; `unsettled`: planted in either, and neither refuted nor proved.
         values: where it is refuted, a number for each variable on which the results differ.
         seconds: by part; "of a processor": what of the search this process computed.
     """
@@ -50,6 +74,7 @@ class Outcome:
     open: tuple[str, ...] = ()
     lemmas: dict[str, int] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     values: Mapping[str, int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
@@ -68,35 +93,40 @@ class Outcome:
             "open": list(self.open),
             "lemmas": self.lemmas,
             "planted": list(self.faults),
+            "changed": list(self.changes),
             "unsettled": list(self.unsettled),
             "seconds": {name: round(spent, 2) for name, spent in self.seconds.items()},
         }
 
 
-def settled(problem: Problem, seconds: float, tell: Tell = lambda _text: None, jobs: int = 1) -> Outcome:
+def settled(
+    problem: Problem,
+    seconds: float,
+    tell: Tell = lambda _text: None,
+    jobs: int = 1,
+    changed: Iterable[Fault] | None = None,
+) -> Outcome:
     """Proves or refutes a problem.
 
     Args:
         seconds: for the search; a proof has as long again to be checked.
         jobs: processes that ask of cases, and check lemmas, at a time.
+        changed: the unit against changed specifications, of which the first few are tried; None: there is no
+            specification that could be changed.
 
     Raises:
-        ToolMissing: bitwuzla is not installed.
+        ToolMissing: bitwuzla is not installed. As `confirm` of those that are changed does.
     """
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(workers(jobs)) if jobs > 1 else None
-        return _settled(problem, seconds, tell, executor, jobs)
-
-
-def _settled(problem: Problem, seconds: float, tell: Tell, executor: Executor | None, jobs: int) -> Outcome:
-    start, busy = time.monotonic(), time.process_time()
-    sweep = Sweep(problem, start + seconds, tell, None, executor, jobs)
-    verdict, values = searched(sweep)
-    spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
-    found = Outcome(
-        verdict, len(sweep.matched), len(problem.points), _left(sweep), values=values, seconds=spent
-    )
-    return _held(found, sweep, seconds, tell, executor) if verdict == PROVED else found
+        start, busy = time.monotonic(), time.process_time()
+        sweep = Sweep(problem, start + seconds, tell, None, executor, jobs)
+        verdict, values = searched(sweep)
+        spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
+        found = Outcome(
+            verdict, len(sweep.matched), len(problem.points), _left(sweep), values=values, seconds=spent
+        )
+        return found if verdict != PROVED else _held(found, sweep, seconds, tell, executor, changed)
 
 
 def searched(sweep: Sweep) -> tuple[str, Mapping[str, int] | None]:
@@ -115,36 +145,78 @@ def _left(sweep: Sweep) -> tuple[str, ...]:
     return (tuple(sweep.open) or tuple(missing[:1])) + late
 
 
-def _held(found: Outcome, sweep: Sweep, seconds: float, tell: Tell, executor: Executor | None) -> Outcome:
+class _Doubtful(Exception):
+    """Why a proof does not count."""
+
+
+def _held(
+    found: Outcome,
+    sweep: Sweep,
+    seconds: float,
+    tell: Tell,
+    executor: Executor | None,
+    changed: Iterable[Fault] | None,
+) -> Outcome:
     """The proof checked, and the faults refuted; OPEN where that fails."""
     spent = dict(found.seconds)
     start = time.monotonic()
     tell("checking the proof")
     try:
         checked = checker.check(sweep.certificate, max(seconds, _AT_LEAST), executor=executor)
+        spent["check"] = time.monotonic() - start
+        start, each = time.monotonic(), max(seconds / 2, _AT_LEAST)
+        faults, late = _refuted("unit", _planted(sweep), each, tell)
+        spent["planted faults"] = time.monotonic() - start
+        changes: tuple[str, ...] = ()
+        if changed is not None:
+            start = time.monotonic()
+            changes, more = _refuted("specification", changed, min(each, CHANGED), tell)
+            late += more
+            spent["changed specifications"] = time.monotonic() - start
     except checker.NotAProof as error:
         return replace(found, verdict=OPEN, open=(f"the proof was not accepted: {error}",))
-    spent["check"] = time.monotonic() - start
-    problem = sweep.problem
+    except _Doubtful as why:
+        return replace(found, verdict=OPEN, open=(str(why),))
+    return replace(
+        found, open=(), lemmas=checked.by, faults=faults, changes=changes, unsettled=late, seconds=spent
+    )
+
+
+def _planted(sweep: Sweep) -> Iterator[Fault]:
+    """Faults in the unit, each with another seed."""
+    for seed in itertools.count(1):
+        if (fault := planted(sweep.problem, seed)) is None:
+            return
+        yield Fault(fault[1], fault[0], before=sweep)
+
+
+def _refuted(
+    where: str, faults: Iterable[Fault], seconds: float, tell: Tell
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The first faults that are refuted, and those before them that are not settled.
+
+    Args:
+        seconds: for each.
+
+    Raises:
+        _Doubtful: one is proved, too few are refuted, or there are none. As `confirm` of a fault does.
+    """
     refuted: list[str] = []
     unsettled: list[str] = []
-    for seed in range(1, FAULTS + SPARE + 1):
-        fault = planted(problem, seed)
-        if fault is None:
-            return replace(found, verdict=OPEN, open=("no fault could be planted to try the proof on",))
-        tell(f"planted: {fault[1]}")
-        other = Sweep(fault[0], time.monotonic() + max(seconds / 2, _AT_LEAST), before=sweep)
-        verdict = searched(other)[0]
+    for fault in itertools.islice(faults, FAULTS + SPARE):
+        tell(f"planted in the {where}: {fault.what}")
+        verdict, values = searched(Sweep(fault.problem, time.monotonic() + seconds, before=fault.before))
         if verdict == PROVED:
-            why = f"a unit with a planted fault was proved, a fault of the prover: {fault[1]}"
-            return replace(found, verdict=OPEN, open=(why,))
-        (refuted if verdict == REFUTED else unsettled).append(fault[1])
+            raise _Doubtful(f"a fault planted in the {where} was proved, a fault of the prover: {fault.what}")
+        by = "" if values is not None or fault.shown is None else " (by a vector)"
+        values = values or fault.shown
+        if values is not None:
+            fault.confirm(values)
+        (unsettled if values is None else refuted).append(fault.what + by)
         if len(refuted) == FAULTS:
-            break
-    else:
-        why = "planted faults were not refuted in time: " + "; ".join(unsettled)
-        return replace(found, verdict=OPEN, open=(why,))
-    spent["planted faults"] = time.monotonic() - start - spent["check"]
-    return replace(
-        found, open=(), lemmas=checked.by, faults=tuple(refuted), unsettled=tuple(unsettled), seconds=spent
-    )
+            return tuple(refuted), tuple(unsettled)
+    if not refuted and not unsettled:
+        raise _Doubtful(f"no fault could be planted in the {where} to try the proof on")
+    if unsettled:
+        raise _Doubtful(f"faults planted in the {where} were not refuted in time: {'; '.join(unsettled)}")
+    return tuple(refuted), ()

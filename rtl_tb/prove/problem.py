@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from golden.circuit.specification import Circuit, circuit_of
 from golden.circuit.words import Word, Words, order
 from golden.errors import SpecError, nearest
+from golden.model.instruction import Instruction
 from golden.number.formats import Format
-from golden.proof.problem import VECTORS, Problem, allowed, columns
+from golden.proof.problem import VECTORS, Problem, allowed, columns, operands_of, without_shown
 from rtl_tb.dut.description import Dut
 from rtl_tb.prove.netlist import Transaction, Unreadable, transaction
 
@@ -29,7 +30,7 @@ def problem_of(dut: Dut) -> tuple[Problem, Transaction]:
     if any(case.modes or len(case.operands) > 1 for case in cases):
         raise Unreadable(f"{dut.name}: exclude has conditions that hold together, of which nothing is proved")
     words = Words()
-    inputs, circuit, assumed = _specified(dut, words)
+    inputs, circuit, spec, assumed = _specified(dut, words)
     pairs = _cut_points(dut, circuit)
     signals = [*dict.fromkeys(signal for _, signal in pairs)]
     read = transaction(dut, words, words.concat(*inputs.values()), signals=signals)
@@ -37,12 +38,44 @@ def problem_of(dut: Dut) -> tuple[Problem, Transaction]:
     for point, signal in pairs:
         for word in read.signals[signal]:
             hints.setdefault(word, []).append(circuit.points[point])
-    nan = dut.compare.nan != "exact"
-    names = [field.name for field in dut.layout.result_fields]
-    spec = [_compared(words, dut, name, circuit.outputs[name], nan) for name in names]
     unit = words.concat(*_answers(dut, words, read.result))
-    made = _problem(dut, words, circuit.points, words.concat(*spec), unit, assumed)
+    made = _problem(dut, words, circuit.points, spec, unit, assumed)
     return replace(made, facts=circuit.facts, codes=circuit.codes, hints=hints), read
+
+
+def changed_problem(
+    dut: Dut, problem: Problem, instruction: Instruction
+) -> tuple[Problem, dict[str, int]] | None:
+    """A unit against another instruction for the same operands, without the vectors that show a difference,
+    and one of these; None: no vector does, or most do.
+
+    Raises:
+        CircuitError: the instruction has no circuit.
+    """
+    _, circuit, spec, assumed = _specified(replace(dut, instruction=instruction), problem.words)
+    vectors = allowed(problem.words, assumed, problem.vectors)
+    return without_shown(
+        replace(
+            problem, points=circuit.points, facts=circuit.facts, codes=circuit.codes, spec=spec,
+            assumed=assumed, vectors=vectors, hints={},
+        )
+    )  # fmt: skip
+
+
+def results_of_models(dut: Dut, values: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """The result word of a unit's instruction for a number of each operand, as each model computes it, with
+    what the comparison holds for equal made the same."""
+    unit, words = dut.instruction, Words()
+    operands = operands_of(unit, {each.name: values.get(each.name, 0) for each in dut.layout.operand_fields})
+    trace = unit.trace(**{name: codes[0] for name, codes in operands.items()})
+    core = {name: int(codes[0]) for name, codes in unit.answers(operands).items()}
+    for model, found in (("core", core), ("reference", {"d": trace.code, "flags": trace.flags or 0})):
+        given = {
+            field.name: words.constant(found[field.name], field.width) for field in dut.layout.result_fields
+        }
+        result = _specified_result(dut, words, given).constant
+        assert result is not None, "it is made of constants"
+        yield model, result
 
 
 def problem_of_pair(dut: Dut, other: Dut) -> Problem:
@@ -54,7 +87,7 @@ def problem_of_pair(dut: Dut, other: Dut) -> Problem:
             the specification has no circuit. As `transaction`.
     """
     words = Words()
-    inputs, _, assumed = _specified(dut, words)
+    inputs, _, _, assumed = _specified(dut, words)
     operands = words.concat(*inputs.values())
     one, two = transaction(dut, words, operands), transaction(other, words, operands, "'")
     if (one.latency, one.waited) != (two.latency, two.waited):
@@ -68,24 +101,47 @@ def problem_of_pair(dut: Dut, other: Dut) -> Problem:
     return _problem(dut, words, points, spec, unit, assumed)
 
 
-def _specified(dut: Dut, words: Words) -> tuple[dict[str, Word], Circuit, list[tuple[str, Word]]]:
-    """The operands of a unit, the circuit of its specification, and what is assumed."""
+def _specified(dut: Dut, words: Words) -> tuple[dict[str, Word], Circuit, Word, list[tuple[str, Word]]]:
+    """The operands of a unit, the circuit of its specification and its result word, and what is assumed."""
     unit = dut.instruction
     if unit.state:
         raise Unreadable(f"{dut.name} keeps its accumulator; a proof is of one transaction after a reset")
     if dut.level != "dot":
         raise Unreadable(f"{dut.name} takes whole tiles (level: tile); a proof is of one dot product")
+    cases = () if dut.exclude is None else dut.exclude.cases
+    _check_formats(dut, [name for case in cases for name in case.operands])
     inputs = {field.name: words.variable(field.name, field.width) for field in dut.layout.operand_fields}
     circuit = circuit_of(unit, words, inputs)
     assumed = list(circuit.assumed)
-    cases = () if dut.exclude is None else dut.exclude.cases
     for name, classes in (item for case in cases for item in case.operands.items()):
         fmt = unit.formats["d"] if name == "d" else unit.code_format(name)
         whole = circuit.outputs["d"] if name == "d" else inputs[name]
         pieces = [words.extract(whole, low, fmt.bits) for low in range(0, whole.width, fmt.bits)]
         found = words.any_of(_is(words, fmt, piece, each) for piece in pieces for each in classes)
         assumed.append((f"no {' or '.join(map(str, classes))} {name}", words.invert(found)))
-    return inputs, circuit, assumed
+    return inputs, circuit, _specified_result(dut, words, circuit.outputs), assumed
+
+
+def _check_formats(dut: Dut, excluded: Sequence[str]) -> None:
+    """An operand of which classes are excluded has one format in all modes.
+
+    Raises:
+        Unreadable: it has not.
+    """
+    for name in excluded:
+        units = dut.instruction.mode_units.values()
+        formats = dict.fromkeys(one.code_format(name).name for one in units)
+        if len(formats) > 1:
+            raise Unreadable(
+                f"{dut.name}: exclude names {name}, which is {' or '.join(formats)} as the mode says, of "
+                "which nothing is proved"
+            )
+
+
+def _specified_result(dut: Dut, words: Words, outputs: Mapping[str, Word]) -> Word:
+    """The result word of a specification, with what the comparison holds for equal made the same."""
+    nan, names = dut.compare.nan != "exact", [field.name for field in dut.layout.result_fields]
+    return words.concat(*(_compared(words, dut, name, outputs[name], nan) for name in names))
 
 
 def _cut_points(dut: Dut, circuit: Circuit) -> list[tuple[str, str]]:

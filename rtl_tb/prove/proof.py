@@ -10,18 +10,22 @@ netlist shows, and golden's model what the specification's circuit does.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from golden.circuit.words import CircuitError
+from golden.identify.diagnose.mutations import changed
 from golden.program.signature import Operands
 from golden.proof.problem import Problem, operands_of, result_of
 from golden.proof.sweep import OPEN, PROVED, Tell
-from golden.proof.verdict import Outcome, settled
+from golden.proof.verdict import Fault, Outcome, settled
 from golden.vectors.files import write
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb.check.check import check_dut
@@ -31,11 +35,13 @@ from rtl_tb.check.record import Check
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.errors import RtlError
 from rtl_tb.prove.netlist import Transaction
-from rtl_tb.prove.problem import problem_of
+from rtl_tb.prove.problem import changed_problem, problem_of, results_of_models
 
 _SIMULATED = 2_000
 """Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys: one
 that has a branch for each tool is found by a handful."""
+_SEED = 1
+"""Of the changes of the specification that a proof is tried on."""
 _AROUND = 2_000
 """Vectors that are run with a counterexample: what else is wrong tells a diagnosis what the fault is."""
 
@@ -122,12 +128,38 @@ def prove_dut(
     tell("reading the unit")
     problem, read = problem_of(dut)
     reading = {"reading": time.monotonic() - start}
-    outcome = settled(problem, seconds, tell, jobs)
+    outcome = settled(problem, seconds, tell, jobs, changed_specifications(dut, problem))
     outcome = replace(outcome, seconds=reading | outcome.seconds)
     found = Proof(dut, outcome, claim_of(dut, problem, read))
     if outcome.values is not None:
         return _replayed(found, problem, outcome.values, options or Options(), tell, listen)
     return _simulated(found, options or Options(), tell) if found.verdict == PROVED else found
+
+
+def changed_specifications(dut: Dut, problem: Problem) -> Iterator[Fault]:
+    """A unit against specifications with one step changed, as far as these have a circuit and vectors show a
+    difference: a proof that accepts one of them does not heed that step."""
+    for what, instruction in changed(dut.instruction, _SEED):
+        with contextlib.suppress(CircuitError):
+            if (found := changed_problem(dut, problem, instruction)) is not None:
+                other = replace(dut, instruction=instruction)
+                yield Fault(what, *found, partial(_confirm, dut, other, found[0]))
+
+
+def _confirm(dut: Dut, other: Dut, problem: Problem, values: Mapping[str, int]) -> None:
+    """Holds both results against both models.
+
+    Raises:
+        RtlError: a model gives another result than the unit that is proved, or than the changed circuit.
+    """
+    for one, word in ((dut, problem.unit), (other, problem.spec)):
+        said = result_of(word, values)
+        for model, came in results_of_models(one, values):
+            if came != said:
+                raise RtlError(
+                    f"the netlist or circuit of {one.name} gives 0x{said:x}, its {model} 0x{came:x}: a fault "
+                    f"of mmagold; operands {dict(values)}"
+                )
 
 
 def _simulated(found: Proof, options: Options, tell: Tell) -> Proof:
@@ -163,7 +195,10 @@ def claim_of(dut: Dut, problem: Problem, read: Transaction) -> tuple[str, ...]:
         said.append(f"compared with nan: {dut.compare.nan}, zero: {dut.compare.zero}")
     if read.undefined:
         said.append("x in the unit is anything")
-    said.append("of the netlist that Yosys reads; traffic, stalls and resets in flight are left to rtl check")
+    if read.steady:
+        said.append("also in traffic without a stall: the result heeds no other transaction")
+    left = "stalls" if read.steady else "traffic, stalls"
+    said.append(f"of the netlist that Yosys reads; {left} and resets in flight are left to rtl check")
     return tuple(said)
 
 

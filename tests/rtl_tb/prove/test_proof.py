@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proved_units import REGISTERED, SUM, unit
+from proved_units import REGISTERED, SECOND, SUM, unit
 from reference_units import load
 from typer.testing import CliRunner
 
 from golden.cli.app import app
+from golden.identify.diagnose.mutations import changed
 from golden.proof import checker, verdict
 from golden.proof.problem import planted
 from golden.proof.sweep import OPEN, PROVED, REFUTED, Sweep
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.errors import RtlError
+from rtl_tb.prove import proof
+from rtl_tb.prove.netlist import Unreadable
 from rtl_tb.prove.problem import problem_of
 from rtl_tb.prove.proof import prove_dut
 
@@ -130,6 +134,64 @@ def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
     monkeypatch.setattr(verdict, "planted", lambda problem, _seed: (problem, "nothing at all"))
     found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60)
     assert found.verdict == OPEN and "planted" in found.open[0]
+
+
+def test_a_proof_is_tried_on_changes_of_the_specification(tmp_path: Path) -> None:
+    found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60, options(tmp_path))
+    assert found.verdict == PROVED and len(found.outcome.changes) == verdict.FAULTS
+
+
+def test_a_search_that_proves_a_changed_specification_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dut = unit(SUM + REGISTERED, tmp_path)
+    problem, _ = problem_of(dut)
+    same = [verdict.Fault("nothing at all", problem, {})]
+    monkeypatch.setattr(proof, "changed_specifications", lambda *_: same)
+    found = prove_dut(dut, 60)
+    assert found.verdict == OPEN and "specification" in found.open[0]
+
+
+def test_a_changed_specification_is_confirmed_by_both_models(tmp_path: Path) -> None:
+    """Operands for which the model of a change is as the unit is no example of it."""
+    dut = unit(SUM + REGISTERED, tmp_path)
+    fault = next(iter(proof.changed_specifications(dut, problem_of(dut)[0])))
+    assert fault.shown is not None
+    fault.confirm(fault.shown)
+    wrong = replace(fault.problem, spec=fault.problem.unit)
+    with pytest.raises(RtlError, match="a fault of mmagold"):
+        proof._confirm(dut, _other(dut), wrong, fault.shown)
+
+
+def _other(dut: Dut) -> Dut:
+    """The unit with the first change of its specification."""
+    return replace(dut, instruction=next(changed(dut.instruction, proof._SEED))[1])
+
+
+def test_what_holds_after_a_reset_alone_is_claimed_of_that(tmp_path: Path) -> None:
+    """The second transaction is wrong for one value of c, which no vector has: traffic is not claimed."""
+    found = prove_dut(unit(SECOND, tmp_path), 60, options(tmp_path))
+    assert found.verdict == PROVED and any("traffic, stalls" in text for text in found.claim)
+    steady = prove_dut(unit(SUM + REGISTERED, tmp_path), 60, options(tmp_path))
+    assert any("also in traffic" in text for text in steady.claim)
+
+
+def test_excluded_classes_of_an_operand_whose_format_the_mode_chooses_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "unit.yaml").write_text(
+        "unit: mac\nshape: {k: 2}\nmodes: {sign: [s8, u8]}\nformats: {a: $sign, b: s8, c: s32, d: s32}\n"
+        "steps:\n  - multiply: {to: products}\n  - sum: {of: [products, c], to: total}\n"
+        "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    (tmp_path / "unit.sv").write_text(
+        "module unit (input [15:0] a, b, input [31:0] c, input mode, output [31:0] d);\n"
+        "assign d = c; endmodule\n"
+    )
+    (tmp_path / "dut.yaml").write_text(
+        "dut: unit\ntop: unit\nsources: [unit.sv]\nunit: unit.yaml\nhandshake: {kind: combinational}\n"
+        "ports: {a: a, b: b, c: c, d: d, mode: mode}\nexclude: {a: negative}\n"
+    )
+    with pytest.raises(Unreadable, match="s8 or u8 as the mode says"):
+        problem_of(load_dut(tmp_path / "dut.yaml"))
 
 
 def test_a_text_with_a_branch_for_each_tool_is_not_proved(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ suggest. docs/diagnosis.md lists the names.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
 
@@ -21,7 +23,7 @@ from golden.identify.diagnose.mutations.ports import ports, skews
 from golden.identify.diagnose.mutations.words import in_words_of
 from golden.model.instruction import Instruction
 
-__all__ = ["CONTEXT", "Mutation", "names", "of_ports", "of_program", "of_signals", "run"]
+__all__ = ["CONTEXT", "Mutation", "changed", "names", "of_ports", "of_program", "of_signals", "run"]
 
 _STEPS = (alignment, sums, rounding, products, specials, operands)
 _STEPS_WITH_SIGNALS = (operands, wiring, products, specials, alignment, sums, rounding)
@@ -37,6 +39,26 @@ def of_program(ins: Instruction, nan: int | None = None) -> Iterator[Mutation]:
         yield from (in_words_of(ins, one) for one in step.program(ins))
     if nan is not None:
         yield rounding.nan_word(nan)
+
+
+def changed(ins: Instruction, seed: int) -> Iterator[tuple[str, Instruction]]:
+    """The instruction with one change of its program, as often as there are changes, in an order that a seed
+    draws: what is changed, in words, and the instruction. Of a unit with modes one mode is changed.
+
+    An instruction may be equal to the one that it is made of.
+    """
+    rng = random.Random(f"{ins.name} {seed}")
+    units: list[tuple[int | None, Instruction]] = [*ins.mode_units.items()] or [(None, ins)]
+    found = [(code, unit, one) for code, unit in units for one in of_program(unit) if one.program is not None]
+    for code, unit, one in rng.sample(found, len(found)):
+        assert one.program is not None
+        new = one.program(unit)
+        if new is None or new.own_formats != unit.own_formats or new.k != unit.k:
+            continue
+        if code is None:
+            yield one.text, new
+        else:
+            yield f"mode {code}: {one.text}", replace(ins, mode_units={**ins.mode_units, code: new})
 
 
 def of_ports(ins: Instruction, there: Collection[str] = CONTEXT, ordered: bool = True) -> Iterator[Mutation]:
