@@ -30,7 +30,7 @@ RARE = "c == 32'h1234abcd"
 def verdict(dut: Dut) -> str:
     """What the search finds of a unit; "refused" where it is not read."""
     try:
-        return searched(Sweep(problem_of(dut)[0], time.monotonic() + 60))[0]
+        return searched(Sweep(problem_of(dut)[0], time.monotonic() + 120))[0]
     except (Unreadable, ElaborationError):
         return "refused"
 
