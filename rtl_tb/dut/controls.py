@@ -1,5 +1,5 @@
-"""Which control input is a valid, and which stops the pipeline, decided by the registers of the unit
-(rtl_tb/dut/structure.py); what they do not decide stays as the names say it, with a remark.
+"""Which control input is the clock, the reset, a valid, and which stops the pipeline: the registers of
+the unit decide (rtl_tb/dut/structure.py); what they do not decide stays as the names say it, with a remark.
 
 An enable stops every register before the result and its valid. A valid travels through registers to an
 output, or lets an accumulator add while a clear or another register goes on.
@@ -43,9 +43,71 @@ def decide(found: Match, module: Module, structure: Structure | None, state: boo
         _by_registers(found, seen, state)
 
 
+def clock_and_reset(found: Match, module: Module, structure: Structure) -> None:
+    """Corrects the roles `clock` and `reset` in place: of several inputs with such names, that on which a
+    register depends. The others are tied. Without such a name an input is the reset that sets most registers
+    at once: nothing else does, and tied to the wrong value it would hold the unit for ever."""
+
+    def resets(port: Port) -> int:
+        return int(structure.reset(port) is not None)
+
+    for role, counted in (("clock", structure.clocked), ("reset", resets)):
+        chosen = found.roles.get(role)
+        others = [name for name in found.doubts.get(role, ()) if name in module.ports]
+        if chosen is None or not others or counted(module.ports[chosen.ports[0]]):
+            continue
+        best = max(others, key=lambda name: counted(module.ports[name]))
+        if counted(module.ports[best]):
+            found.roles[role] = Candidate((best,), "input", 1, words_of(best))
+            found.tied[chosen.ports[0]] = f"a {role} without a register"
+            del found.doubts[role]
+    if "reset" not in found.roles:
+        free = [port for port in _free(found, module) if structure.set_at_once(port)]
+        if free:
+            name = max(free, key=structure.set_at_once).name
+            found.roles["reset"] = Candidate((name,), "input", 1, words_of(name))
+
+
+def _free(found: Match, module: Module) -> list[Port]:
+    """The inputs of one bit that have no role."""
+    taken = {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
+    return [
+        port
+        for name, port in module.ports.items()
+        if (port.direction, port.width) == ("input", 1) and name not in taken
+    ]
+
+
 def at_once(found: Match, module: Module, structure: Structure) -> bool:
     """Whether every operand reaches the result without a register."""
     return _Seen(found, module, structure).combinational
+
+
+def later_c(found: Match, module: Module, structure: Structure) -> int:
+    """1 where c reaches the result without a register and a and b through one; 0 where they come together, or
+    where more registers lie between, so that a number would be guessed."""
+    if not {"a", "c", "d"} <= found.roles.keys() or "in_ready" in found.roles:
+        return 0
+
+    def reach(role: str) -> bool:
+        ends, sources = (
+            [module.ports[name] for name in found.roles[each].ports if name in module.ports]
+            for each in ("d", role)
+        )
+        return any(structure.reaches(one, end, False) for one in sources for end in ends)
+
+    factors = [role for role in ("a", "b") if role in found.roles]
+    apart = reach("c") and not any(reach(role) for role in factors)
+    stages = structure.stages([module.ports[name] for name in found.roles["d"].ports]) if apart else 0
+    return int(stages == 1)
+
+
+def answers_all(found: Match, module: Module, structure: Structure, valids: Sequence[str]) -> bool:
+    """Whether the valid of the result depends on every valid of the operands, or is not known."""
+    if "out_valid" not in found.roles:
+        return True
+    output = module.ports[found.roles["out_valid"].ports[0]]
+    return all(structure.reaches(module.ports[name], output) for name in valids)
 
 
 def clear_given(found: Match, module: Module, structure: Structure) -> str:
@@ -187,24 +249,29 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
 
 def _find_valid(found: Match, module: Module, structure: Structure) -> None:
     """Gives the valid of the result an input as its fellow where no name says that it is one: one that comes
-    to it through registers, and through which no operand does."""
+    to it through registers, and through which no operand does. Without a valid of the result, an input that
+    stops every register is the enable."""
     end = found.roles.get("out_valid")
     if end is None:
+        _find_enable(found, module, structure)
         return
     output = module.ports[end.ports[0]]
-    taken = {name for each in found.roles.values() for name in each.ports}
-    pulses = [
-        name
-        for name, port in module.ports.items()
-        if (port.direction, port.width) == ("input", 1)
-        and name not in taken
-        and structure.reaches_later(port, output)
-    ]
+    pulses = [port.name for port in _free(found, module) if structure.reaches_later(port, output)]
     if pulses:
         found.roles["in_valid"] = Candidate((pulses[0],), "input", 1, words_of(pulses[0]))
         found.scores["in_valid"] = _ALONE
         others = f", or {', '.join(pulses[1:])}" if pulses[1:] else ""
         found.remarks["in_valid"] = f"it comes to {output.name} through registers{others}"
+
+
+def _find_enable(found: Match, module: Module, structure: Structure) -> None:
+    seen = _Seen(found, module, structure)
+    for port in _free(found, module) if seen.known and not seen.combinational else ():
+        found.roles["enable"] = Candidate((port.name,), "input", 1, words_of(port.name))
+        if seen.stops("enable"):
+            found.remarks["enable"] = "it stops every register"
+            return
+        del found.roles["enable"]
 
 
 def _make_valid(found: Match, enable: Candidate, ends: Sequence[str], module: Module) -> None:

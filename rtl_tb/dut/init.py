@@ -23,7 +23,7 @@ from golden.errors import SpecError
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField
 from golden.vectors.word import RESULTS, Field, WordLayout
-from rtl_tb.dut.controls import at_once, clear_given, decide
+from rtl_tb.dut.controls import answers_all, at_once, clear_given, clock_and_reset, decide, later_c
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.headers import tops
@@ -98,6 +98,12 @@ class _Roles:
 
     at_once: bool = False
     """Whether the operands reach the result without a register."""
+
+    stages: int = 0
+    """Registers one behind the other before the result: 1, or 2 for more; 0 where that is not known."""
+
+    later_c: int = 0
+    """How many cycles c comes after the other operands, as far as registers show it."""
 
     clear_given: str = ""
     """`given` of a clear that acts without valid."""
@@ -350,6 +356,8 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         gone = {name for name, ports in (("mode", modes), ("flags", flags)) if ports}
         fields = {name: item for name, item in fields.items() if name not in gone}
     found = match(others, fields, state=state)
+    if structure is not None and structure.has_registers:
+        clock_and_reset(found, module, structure)
     decide(found, module, structure, state)
     bare = structure is not None and not structure.has_registers and at_once(found, module, structure)
     if bare:  # Chisel gives every module clock and reset
@@ -360,6 +368,8 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     if structure is not None:
         roles.at_once = at_once(found, module, structure)
         roles.clear_given = clear_given(found, module, structure)
+        roles.later_c = later_c(found, module, structure)
+        roles.stages = structure.stages([module.ports[name] for name in roles.ports("d")])
         reset = roles.port("reset")
         roles.reset = structure.reset(module.ports[reset]) if reset else None
     roles.reset_clears = (
@@ -371,6 +381,11 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     )
     missing = [role for role in MAIN if role in (fields or ()) and role not in found.roles]
     roles.valids = several_valids(others, found, missing)
+    named = [valid for valid, _, _ in roles.valids]
+    if named and (other := roles.port("in_valid")) is not None and other not in named:
+        found.tied[other] = "an enable that is always there"  # it was the valid while there was no better one
+    if structure is not None and named and not answers_all(found, module, structure, named):
+        del found.roles["out_valid"]  # it goes with one operand on its way, as in a systolic array
     used = apart | {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
     for name, port in others.ports.items():
@@ -533,9 +548,7 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
         enable = roles.port("enable")
         lines += [
             f"  kind: latency{GUESS}: there is no pair of valid ports",
-            "  latency: 0    # the operands reach the result without a register"
-            if roles.at_once
-            else "  latency: measure    # or the number of cycles",
+            _latency(roles),
         ]
         lines += _input(roles, ready=False)
         lines += [_marked(f"  enable: {_signal(enable)}", roles.guess("enable"))] if enable else []
@@ -548,6 +561,16 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
     else:
         lines.append(f"  kind: combinational{GUESS}: there is no clock")
     return lines
+
+
+def _latency(roles: _Roles) -> str:
+    """The line of the latency: measured, where that is possible and it is not known."""
+    if roles.at_once:
+        return "  latency: 0    # the operands reach the result without a register"
+    if not roles.reset_clears and roles.clear_given != "before_operands":
+        return "  latency: measure    # or the number of cycles"
+    why = "one register" if roles.stages == 1 else "or more; count the registers"
+    return f"  latency: {max(roles.stages, 1)}{GUESS}: {why} between the operands and the result"
 
 
 def _input(roles: _Roles, ready: bool = True) -> list[str]:
@@ -662,6 +685,11 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
             )
         elif operand == "clear" and names and roles.clear_given:
             lines.append(f"  clear: {{port: {_scalar(names[0])}, given: {roles.clear_given}}}")
+        elif operand == "c" and len(names) == 1 and roles.later_c:
+            lines.append(
+                f"  c: {{port: {_scalar(names[0])}, later: {roles.later_c}}}{GUESS}: it reaches the result "
+                "without a register, a and b do not"
+            )
         elif names:
             placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
             if operand == "d" and unit is not None and not unit.formats["d"].is_float:

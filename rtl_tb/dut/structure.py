@@ -57,6 +57,7 @@ class _Register:
             enable, the enables of the writes of a memory.
         loads: a bit with which it is set or reset at once, and the value with which that acts.
         latch: whether it is a latch, which a cell that gates a clock has before its gate.
+        clock: the bit at whose edges it takes; nothing for a latch.
     """
 
     q: tuple[Bit, ...]
@@ -65,6 +66,7 @@ class _Register:
     loads: tuple[tuple[Bit, str], ...]
     memory: bool = False
     latch: bool = False
+    clock: tuple[Bit, ...] = ()
 
     @property
     def before(self) -> list[Bit]:
@@ -145,6 +147,16 @@ class Structure:
             whole = self._ports.get(name, {}).get("bits", ())
             found += whole if index is not None else whole[lsb : lsb + width]
         return tuple(dict.fromkeys(found))
+
+    def clocked(self, port: Port) -> int:
+        """How many registers an input clocks, also behind gates."""
+        bits = set(self.bits(port))
+        return sum(bool(bits & self._cone(each.clock, False)[0]) for each in self._registers)
+
+    def set_at_once(self, port: Port) -> int:
+        """How many registers an input sets without an edge of the clock, with either value."""
+        bits = self.bits(port)
+        return max(self._set_by(bits[0], value)[0] for value in "01") if len(bits) == 1 else 0
 
     def reset(self, port: Port) -> Reset | None:
         """How a reset acts; None where no register shows it."""
@@ -300,7 +312,8 @@ def _register(cell: Mapping[str, Any]) -> _Register:
     pins = {pin: tuple(bits) for pin, bits in cell["connections"].items()}
     if "Q" not in pins:
         d = (*pins["WR_DATA"], *pins["WR_ADDR"], *pins["RD_ADDR"])
-        return _Register(pins["RD_DATA"], d, ((pins["WR_EN"], "1"),), (), memory=True)
+        clock = (*pins.get("WR_CLK", ()), *pins.get("RD_CLK", ()))
+        return _Register(pins["RD_DATA"], d, ((pins["WR_EN"], "1"),), (), memory=True, clock=clock)
 
     def active(pin: str) -> str:
         return str(cell["parameters"].get(f"{pin}_POLARITY", "1"))[-1]
@@ -310,7 +323,9 @@ def _register(cell: Mapping[str, Any]) -> _Register:
     # A clock that stands still, whichever edge it is that counts, changes nothing either.
     enables += [(pins["CLK"], "")] if "CLK" in pins else []
     latch = cell["type"].startswith(("$dlatch", "$adlatch"))
-    return _Register(pins["Q"], pins["D"], tuple(enables), tuple(loads), latch=latch)
+    return _Register(
+        pins["Q"], pins["D"], tuple(enables), tuple(loads), latch=latch, clock=pins.get("CLK", ())
+    )
 
 
 def _holds(register: _Register, values: Values) -> bool:

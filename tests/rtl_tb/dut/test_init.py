@@ -317,3 +317,88 @@ def test_many_names_of_a_type_and_many_inputs_are_counted(tmp_path: Path) -> Non
     text = draft([tmp_path / "f.sv"])
     assert "OP4 and 35 more" in text and "OP5," not in text
     assert "and 2 more" in text or "and 3 more" in text
+
+
+# Controls by their registers --------------------------------------------------------------------------------
+
+_MAC = (
+    "unit: mac\nshape: {k: 1}\nformats: {a: s8, b: s8, c: s32, d: s32}\nSTATEsteps:\n"
+    "  - multiply: {to: products}\n"
+    "  - sum: {of: [products, c], to: total}\n"
+    "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+)
+
+
+def drafted_unit(folder: Path, text: str, state: str = "") -> str:
+    (folder / "unit.yaml").write_text(_MAC.replace("STATE", state))
+    (folder / "m.sv").write_text(text)
+    return draft([folder / "m.sv"], instruction=str(folder / "unit.yaml"), folder=folder)
+
+
+def test_the_clock_and_the_reset_are_those_of_the_registers(tmp_path: Path) -> None:
+    """A generator hands on a clock and a reset of another domain; c joins behind the only register."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clka, input rstn_a, input valid, input signed [7:0] a, b, "
+        "input signed [31:0] psum_in, output [31:0] psum_out, output reg done, input clk, input resetn);\n"
+        "  reg signed [15:0] p;\n  assign psum_out = p + psum_in;\n"
+        "  always @(posedge clk or negedge resetn)\n    if (!resetn) begin p <= 0; done <= 0; end\n"
+        "    else begin done <= valid; if (valid) p <= a * b; end\nendmodule\n",
+    )
+    assert "clock: clk\n" in text and "reset: {port: resetn, active: low, synchronous: false" in text
+    assert "  clka: 1  # GUESS: a clock without a register\n" in text and "  rstn_a: 0  # GUESS" in text
+    assert "  c: {port: psum_in, later: 1}  # GUESS" in text
+
+
+def test_a_reset_and_an_enable_without_a_name(tmp_path: Path) -> None:
+    """Tied to 0 they would hold the unit for ever."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, input zap, input moves, input signed [7:0] a, b, input signed [31:0] c, "
+        "output reg [31:0] d);\n  reg signed [31:0] p;\n  always @(posedge clk or negedge zap)\n"
+        "    if (!zap) begin p <= 0; d <= 0; end\n"
+        "    else if (moves) begin p <= a * b + c; d <= p; end\nendmodule\n",
+    )
+    assert "reset: {port: zap, active: low, synchronous: false" in text
+    assert "  enable: moves  # GUESS: it stops every register" in text and "constants" not in text
+
+
+def test_a_processing_element(tmp_path: Path) -> None:
+    """The valids that it hands on are none of its sum; what moves its operands on is tied to 1, and a latency
+    that cannot be measured is counted."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, input rstn, input clr, input shift_en, input signed [7:0] a_in, b_in, "
+        "input a_v_in, b_v_in, output reg signed [7:0] a_out, b_out, output reg a_v_out, b_v_out, "
+        "output reg signed [31:0] c_out);\n  always @(posedge clk or negedge rstn)\n"
+        "    if (!rstn) begin c_out <= 0; a_out <= 0; b_out <= 0; a_v_out <= 0; b_v_out <= 0; end\n"
+        "    else begin\n      if (clr) c_out <= 0;\n"
+        "      else if (a_v_in && b_v_in) c_out <= c_out + a_in * b_in;\n"
+        "      if (shift_en) begin a_out <= a_in; b_out <= b_in; a_v_out <= a_v_in; b_v_out <= b_v_in; end\n"
+        "    end\nendmodule\n",
+        "accumulator: state\nclear: alone\n",
+    )
+    assert "  kind: latency" in text and "  latency: 1  # GUESS: one register" in text
+    assert "  input: {valid: [a_v_in, b_v_in]}" in text
+    assert ports_of(text) == {
+        "a": "a_in",
+        "b": "b_in",
+        "clear": {"port": "clr", "given": "before_operands"},
+        "d": "c_out",
+        "shift_en": 1,
+    }
+
+
+def test_a_method_that_takes_no_operand_is_tied(tmp_path: Path) -> None:
+    """The enable of a fourth method of Bluespec is driven, too."""
+    (tmp_path / "m.v").write_text(
+        "module m (input CLK, input RST_N, input [7:0] get_A_a, input EN_get_A, output RDY_get_A, "
+        "input [7:0] get_B_b, input EN_get_B, output RDY_get_B, input get_kind_of_it_x, "
+        "input EN_get_kind_of_it, output RDY_get_kind_of_it, "
+        "output [15:0] result, output RDY_result); endmodule\n"
+    )
+    found = ports_of(draft([tmp_path / "m.v"]))
+    assert {name: found[name] for name in ("get_kind_of_it_x", "EN_get_kind_of_it")} == {
+        "get_kind_of_it_x": 0,
+        "EN_get_kind_of_it": 1,
+    }
