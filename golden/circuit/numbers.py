@@ -395,6 +395,15 @@ class Builder:
 
     # Products -----------------------------------------------------------------------------------------------
 
+    def moved(self, number: Number, places: int) -> Number:
+        """The number times 2**places."""
+        low, high = number.reach
+        last = number.last and (self.plus(number.last[0], places), number.last[1])
+        return replace(
+            number, base=self.plus(number.base, places), exponent=self.plus(number.exponent, places),
+            reach=(low + places, high + places), last=last, code=None,
+        )  # fmt: skip
+
     def product(self, x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
         """The exact product, not normalised."""
         words = self.words

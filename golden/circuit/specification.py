@@ -657,6 +657,10 @@ class _Operation:
         )  # fmt: skip
 
     def _scale(self, step: Scale) -> None:
+        if step.power is not None:
+            for name in step.of:
+                self.registers[name] = [self.build.moved(one, step.power) for one in self.registers[name]]
+            return
         build, scales = self.build, self.registers[factor_of(step)]
         for name in step.of:
             numbers = self.registers[name]

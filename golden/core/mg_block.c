@@ -5,7 +5,7 @@
 
 /* mg_block.h runs these kinds of steps, with these members: a new one has to be written there, and counted here.
  * (mg_real.h runs what golden/model/doubles.py lets in.) */
-_Static_assert(MG_STEP_COUNT == 13 && sizeof(mg_step) == 624, "a step that mg_block.h does not know");
+_Static_assert(MG_STEP_COUNT == 13 && sizeof(mg_step) == 632, "a step that mg_block.h does not know");
 
 struct mg_block_form {
     const mg_program *program;
@@ -37,7 +37,7 @@ static int mg_width(const mg_format *f) { return f->is_float ? f->fraction_bits 
 /* Two words have no registers of a width, nor AND and XOR of codes. */
 static int mg_fits_step(const mg_step *step, const mg_room *room) {
     if (step->format.storage && !mg_fits_format(&step->format, room)) return 0;
-    if (step->op == MG_STEP_SCALE && step->by != MG_SIDE_BOTH) return 0;
+    if (step->op == MG_STEP_SCALE && (step->by != MG_SIDE_BOTH || step->has_power)) return 0;
     if (step->op == MG_STEP_ROUND && step->has_random_bits) return 0;
     if (step->op == MG_STEP_PART && step->bits > room->operand) return 0;
     if (step->op == MG_STEP_REPLACE && step->places > room->aligned - 31) return 0;

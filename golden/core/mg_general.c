@@ -455,6 +455,10 @@ static MG_BOTH void mg_step_scale(mg_state *s, const mg_step *step) {
         int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
         if (stride < 1) stride = 1;
         for (int32_t i = 0; i < count; i++) {
+            if (step->has_power) {
+                x[i].exponent += step->power;
+                continue;
+            }
             mg_number scale = s->registers[MG_REGISTER_SCALES][i * stride];
             if (step->by != MG_SIDE_BOTH) {
                 const int side = step->by == MG_SIDE_B;

@@ -138,6 +138,8 @@ typedef struct {
     int32_t tiny;
     int32_t has_nan;
     int32_t by;
+    int32_t has_power;
+    int32_t power;
     int32_t opposite_infinities;
     int32_t nans_count;
     int32_t nans_cause[7];

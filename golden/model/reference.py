@@ -369,8 +369,12 @@ def _overflowed(state: State, product: Number, exponent: int) -> Number:
 
 
 def _scale(state: State, step: Scale) -> Event:
-    written = {}
+    written: dict[str, tuple[Number, ...]] = {}
     for name in step.of:
+        if step.power is not None:
+            terms = state.registers[name]
+            written[name] = tuple(replace(term, exponent=term.exponent + step.power) for term in terms)
+            continue
         terms, scales = state.registers[name], state.registers[factor_of(step)]
         stride = max(len(scales) // max(len(terms), 1), 1)  # groups: one scale product for each group
         written[name] = tuple(_multiplied(state, term, scales[i * stride]) for i, term in enumerate(terms))

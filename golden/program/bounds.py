@@ -320,6 +320,8 @@ def _follow(step: Step, read: tuple[tuple[str, Bounds], ...]) -> Registers:
         case Multiply():
             turned = {"c": _negated(registers["c"])} if step.negate in ("c", "both") else {}
             return {step.to: _products(step, registers), **turned}
+        case Scale(power=int(moved)):
+            return {name: _moved(registers[name], moved) for name in step.of}
         case Scale():
             scales = registers[factor_of(step)]
             return {
@@ -388,6 +390,23 @@ def seen(own: Bounds) -> Bounds:
 
 
 # Products ---------------------------------------------------------------------------------------------------
+
+
+def _moved(own: Bounds, places: int) -> Bounds:
+    """The terms times 2**places."""
+    (low, high), factor = own.zeros, power(places)
+    return replace(
+        own,
+        low=own.low + places,
+        high=own.high + places,
+        zeros=(low + places, high + places),
+        lsb=own.lsb + places,
+        last=own.last + places,
+        least=own.least * factor,
+        greatest=own.greatest * factor,
+        sticky=None if own.sticky is None else own.sticky + places,
+        shared=None,
+    )
 
 
 def multiplied(x: Bounds, y: Bounds) -> Bounds:

@@ -138,7 +138,12 @@ class StepChecks:
                     f"step '{step.op}' reads a register without terms (operations with 'k: none' have no "
                     "products)"
                 )
-        if isinstance(step, Scale):
+        if isinstance(step, Scale) and step.power is None:
+            if {"a", "c"} & {*step.of}:
+                raise body.error(
+                    "block scales belong to products or groups, expected one of these, or the key 'power'",
+                    "of",
+                )
             sides = {"a", "b"} if step.by == "both" else {step.by}
             if not self.scaled or sides & self.scales:
                 raise body.error(
@@ -242,13 +247,18 @@ class StepChecks:
                 assert_never(step)
 
     def _check_integers(self, step: Step, body: Section) -> None:
-        """Only integers wrap: the low bits of any other total are not there, or not all of them."""
+        """Only integers and fixed-point numbers wrap: the low bits of any other total are not all there."""
         fmt = format_of(step)
         if fmt is None or fmt.is_float:
             return
         match step:
             case Round(overflow="wrap"):
-                integer, what = self.registers[step.of[0]].integer, "overflow 'wrap'"
+                # Of numbers that were integers and were scaled by a power of two all bits are there.
+                own = self.registers[step.of[0]]
+                fixed = (
+                    own.exact and own.sticky is None and not any(f.is_float for f in self.formats.values())
+                )
+                integer, what = own.integer or fixed, "overflow 'wrap'"
             case Additions(overflow="ieee"):
                 integer = all(self.registers[name].integer for name in step.of)
                 what = f"a sum to {fmt.name} without 'overflow: saturate' wraps, which"

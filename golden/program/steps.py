@@ -172,19 +172,24 @@ class Multiply:
 @hashed_once
 @dataclass(frozen=True)
 class Scale:
-    """Multiplies by the block scales of a and b, or of one of them."""
+    """Multiplies by the block scales of a and b, or of one of them, or by a power of two."""
 
     op: ClassVar[Literal["scale"]] = "scale"
     to: ClassVar[str] = ""
     of: tuple[str, ...] = _of(
-        "what is scaled: `products`, or `groups` whose size divides the scale block",
-        never=("a", "b", "c", "scales", "addends"),
+        "what is scaled: `products`, or `groups` whose size divides the scale block; with `power` also a, c "
+        "or a sum",
+        never=("b", "scales", "addends"),
     )
     by: str = _choice(
         keys.SIDE,
         "whose scale is the factor: the product of `both`, or that of `a` or `b` alone. Where each side has "
         "a step of its own, a `round` between them rounds after each factor",
         "both",
+    )
+    power: int | None = _exponent(
+        "the factor is 2 to this power instead of the block scales, exact: -15 shifts right by 15, and a "
+        "later `round` to an integer cuts what is then below the point ([fixed point](#fixed-point))"
     )
 
 
@@ -613,7 +618,10 @@ def grouping(step: Step) -> tuple[str, int] | None:
 
 
 def factor_of(step: Scale) -> str:
-    """The register of the scales that a step multiplies by; those of one side have no name in YAML."""
+    """The register of the scales that a step multiplies by; those of one side have no name in YAML. A power
+    of two is in none: then it is what is scaled."""
+    if step.power is not None:
+        return step.of[0]
     return "scales" if step.by == "both" else f"scale_{step.by}"
 
 

@@ -221,6 +221,8 @@ def _multiply_text(step: Multiply) -> str:
 
 
 def _scale_text(step: Scale) -> str:
+    if step.power is not None:
+        return f"Multiply {_names(step.of)} by 2**{step.power}, exact."
     if step.by != "both":
         return f"Multiply {_names(step.of)} by the block scale of {step.by}, exact; its exponent is added."
     return (

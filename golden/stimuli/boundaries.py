@@ -19,7 +19,7 @@ import numpy.typing as npt
 from golden.model.registers import bit_length
 from golden.number.formats import Format
 from golden.program.keys import modes_of
-from golden.program.steps import Align, Sum
+from golden.program.steps import Align, Scale, Sum
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -169,6 +169,12 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     # With this share some 15 of 200,000 vectors of a lone f32 product round up past each of its 23 digits.
     rises = draw.chance(0.15, size) & (least - 1 >= low)
     lead = np.where(rises, least - 1, lead)
+    if _sums_exactly(draw):
+        # No alignment bounds what is cut: of a large total every place down to the last of a product is.
+        far = draw.chance(0.4, size) & ~rises
+        lead = np.where(far, highest - draw.pick(0, 3, size), lead)
+        deepest = np.clip(lead - kept - draw.tiniest, 1, _BITS - 2 - kept)
+        depth = np.where(far, draw.pick(1, deepest, size), depth)
     # The last place of the result; or that which it had without a least exponent, by which a unit decides
     # whether a result is tiny before it flushes it or raises underflow.
     last = np.where(rises | draw.chance(0.2, size), lead, np.maximum(lead, least)) - kept
@@ -197,6 +203,12 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     return np.where(draw.coins(size) == 1, -total, total), unit
 
 
+def _sums_exactly(draw: Draw) -> bool:
+    """Whether several products of floats are summed as they are, so that the rounding sees bits of all."""
+    floats = draw.a.is_float and draw.b.is_float and draw.d.is_float
+    return floats and draw.k > 1 and bool(draw.steps_of(Sum)) and not draw.steps_of(Align)
+
+
 def _crossings(draw: Draw) -> tuple[Ints, Ints] | None:
     """Totals just past a power of two, for a c just below it: their leading bit lies above the largest
     exponent, so that they have a bit more below than an alignment keeps. The last of these, alone or with
@@ -221,14 +233,26 @@ def _crossings(draw: Draw) -> tuple[Ints, Ints] | None:
 
 def _integer_totals(draw: Draw) -> Ints:
     """Whole numbers at the ends of D's range, of a sum's register, at powers of two, or up to three off."""
-    size, bits = (draw.count,), min(draw.d.integer_bits, _BITS)
+    cut = _places_cut(draw)
+    size, bits = (draw.count,), min(draw.d.integer_bits, _BITS - cut)
     widths = {step.width for step in draw.steps_of(Sum) if step.width is not None}
     ends = [1 << bits, 1 << bits - 1, *(1 << min(width - 1, _BITS) for width in sorted(widths)), 0]
     edge = np.where(
         draw.chance(0.6, size), draw.choice(np.array(ends, np.int64), size), _power(draw.pick(0, bits, size))
     )
     edge = np.where(draw.coins(size) == 1, -edge, edge)
-    return np.asarray(edge + draw.choice([-3, -2, -1, -1, -1, 0, 0, 0, 1, 1, 2, 3], size))
+    total = np.asarray(edge + draw.choice([-3, -2, -1, -1, -1, 0, 0, 0, 1, 1, 2, 3], size))
+    if cut:  # of a fixed-point number what is below the point, next to any number or to one at an end
+        anywhere = _anything(draw, draw.pick(1, bits, size))
+        total = np.where(draw.chance(0.5, size), total, np.where(total < 0, -anywhere, anywhere))
+        total = (total << cut) + field(draw, np.full(size, cut))
+    return total
+
+
+def _places_cut(draw: Draw) -> int:
+    """How many places of a sum of products a scale by a power of two moves below the point of an integer."""
+    moved = sum(step.power or 0 for step in draw.steps_of(Scale) if {"products", "total", "dot"} & {*step.of})
+    return min(max(-moved, 0), _BITS // 2)
 
 
 # The terms of a total ---------------------------------------------------------------------------------------
@@ -264,6 +288,11 @@ def _spell(
     alone = np.ones(draw.count, bool)  # rows where other terms may come between
     if below is not None:
         turn, alone = np.where(below, first, turn), ~below
+    if _sums_exactly(draw):  # a total whose bits lie far apart needs every term itself
+        size_of = np.abs(total).astype(np.int64)
+        lowest = np.asarray(size_of & -size_of, np.int64)
+        span = _length(size_of) - _length(lowest) + 1
+        alone = alone & (span <= (draw.a.fraction_bits + 1) * (end - column - 1))
     c, left = _take_c(draw, c, left, unit, turn == first, below)
     unit_of_products = unit - _scales_for(draw, left, unit)
     if end - column > 1:  # in some rows a term that the others make up for
@@ -344,7 +373,8 @@ def _take_product(draw: Draw, a: Bits, b: Bits, left: Ints, unit: Ints, column: 
     lead = _length(digits) - 1 + shift + unit
     signed = draw.a.signed or draw.b.signed
     rows = (digits > 0) & (lead >= draw.tiniest) & (lead <= draw.high) & (signed | (left >= 0))
-    first, second = draw.split(lead, draw.a, draw.b)
+    # Of an exact sum the rounding sees the last bits, too, which products of subnormal factors alone have.
+    first, second = draw.split(lead, draw.a, draw.b, (lead >= draw.low) | (not _sums_exactly(draw)))
     back, single = np.maximum(_length(digits) - 1, 0), np.ones_like(digits)
     x = _code(draw.a, None, np.where(in_a, digits, single), first - np.where(in_a, back, 0))
     y = _code(draw.b, None, np.where(in_a, single, digits), second - np.where(in_a, 0, back))

@@ -75,6 +75,7 @@ def step_lists() -> dict[str, Instruction]:
 
 INTEGERS: dict[str, tuple[int, ...]] = {
     "overflow_exponent": (-20, 8, 128),
+    "power": (-15, 0, 3),
     "sticky_gap": (0, 2, 3),
     "shift_limit": (0, 7, 31),
     "floor": (-133, -126, -14, 0),

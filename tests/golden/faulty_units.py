@@ -93,6 +93,7 @@ def known_unit(**keys: str) -> Instruction:
 
 INTEGERS: dict[str, tuple[int, ...]] = {
     "overflow_exponent": (-20, 0, 8, 128),
+    "power": (-20, -1, 0, 5),
     "sticky_gap": (0, 1, 3, 5),
     "shift_limit": (0, 7, 31, 10000),
     "floor": (-150, -126, -14, 0, 40),

@@ -24,6 +24,7 @@ from golden.program.bounds import (
 )
 from golden.program.steps import Additions, Fma, Multiply, Round, RoundingStep, Sum
 
+_SIGNS = ("positive", "negative")
 REMAINDERS = ("exact", "below half", "tie", "above half")
 _MOST_GROWTH = 16
 _WIDEST_CUT = 55
@@ -174,7 +175,14 @@ def round_points(
             "one above": total.greatest > fmt.largest,
             "one below": total.least < low,
         }
-        return [Coverpoint("rounding", f"{name}: range", bins)]
+        deepest = -total.lsb
+        fractions = {
+            f"{sign}, {part}": bool(number in _signs(total) and deepest >= need)
+            for number, sign in enumerate(_SIGNS)
+            for part, need in zip(REMAINDERS, (0, 2, 1, 2), strict=True)
+        }
+        below = [Coverpoint("rounding", f"{name}: sign and remainder", fractions)] if deepest > 0 else []
+        return [Coverpoint("rounding", f"{name}: range", bins), *below]
     kept, sticky = kept_bits(step, fmt), any(registers[name].sticky is not None for name in step.of)
     outcomes = _outcomes(step, fmt, kept, total, _carry(step, registers))
     cut, tiny = total.depth + _carry(step, registers) - kept, fmt.min_exponent - kept - total.lsb
@@ -300,6 +308,8 @@ def round_samples(name: str, step: RoundingStep, fmt: Format, seen: Roundings) -
     finite = exact.kind <= Kind.FINITE
     if not fmt.is_float:
         yield f"{name}: range", np.where(finite, _range_index(fmt, seen.unbounded), -1)
+        part = exact.sign.astype(np.int64) * len(REMAINDERS) + _remainder(exact, np.maximum(-exact.lsb, 0))
+        yield f"{name}: sign and remainder", np.where(exact.nonzero, part, -1)
         return
     kept = kept_bits(step, fmt)
     leading = exact.length - 1 + exact.lsb

@@ -174,6 +174,11 @@ def _scale(sheet: Sheet, step: Scale, written: dict[str, Node], before: dict[str
     top, formats = sheet.y, sheet.ins.formats
     right = sheet.right(step.of)
     sheet.enter(step.of, top)
+    if step.power is not None:
+        sheet.block(f"{names_of(step.of)} {svg.TIMES} 2^{step.power}", ["exact: the point moves"], right, 40)
+        for name, node in written.items():
+            sheet.put(node, labels(sheet, node), aside=name == "c")
+        return
     factors = ("scale_a", "scale_b") if step.by == "both" else (factor_of(step),)
     notes = [f"one code of each for {sheet.ins.scale_block} consecutive k"]
     if step.by == "both":

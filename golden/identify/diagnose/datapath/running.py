@@ -310,6 +310,12 @@ class _Run:
 
     def _scale(self, step: Scale) -> None:
         for name in step.of:
+            if step.power is not None:
+                terms = self.registers[name]
+                self.registers[name] = replace(
+                    terms, exponent=terms.exponent + step.power, lsb=terms.lsb + step.power
+                )
+                continue
             terms, scales = self.registers[name], self.registers[factor_of(step)]
             stride = max(scales.kind.shape[1] // max(terms.kind.shape[1], 1), 1)
             found, invalid = product(terms, scales[[i * stride for i in range(terms.kind.shape[1])]])
