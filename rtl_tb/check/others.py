@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.vectors.vectorset import VectorSet
+from golden.vectors.word import RESULTS
 from rtl_tb import engines
 from rtl_tb.dut.description import Bit, Dut
 from rtl_tb.dut.exclude import Exclusion
@@ -25,7 +26,8 @@ Mask = npt.NDArray[np.bool_]
 
 def unwatched(dut: Dut) -> list[str]:
     """The bits of result ports that no key speaks of, by name."""
-    free = {port for at in dut.ports.values() if at.unused == "any" for port in at.ports}
+    results = [at for name, at in dut.ports.items() if name in RESULTS]
+    free = {port for at in results if at.unused == "any" for port in at.ports}
     return names_of([bit for bit in uncompared(dut) if bit[0].partition(".")[0] in free or bit[0] in free])
 
 
@@ -102,7 +104,8 @@ def _ports(dut: Dut, vectors: VectorSet) -> dict[Bit, Mask]:
 
 def _unused(dut: Dut, vectors: VectorSet) -> dict[Bit, Mask]:
     """The bits of result ports that carry no element, where a key says what they have."""
-    rules = {port: at.unused for at in dut.ports.values() if at.unused != "any" for port in at.ports}
+    results = [at for name, at in dut.ports.items() if name in RESULTS]
+    rules = {port: at.unused for at in results if at.unused != "any" for port in at.ports}
     if not rules:
         return {}
     runs = result_runs(dut, module_of(dut))

@@ -692,8 +692,9 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
             )
         elif names:
             placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
-            if operand == "d" and unit is not None and not unit.formats["d"].is_float:
-                rule = "sign" if unit.formats["d"].signed else "zero"  # what integers are extended with
+            fmt = unit.formats.get(operand) if unit is not None else None
+            if fmt is not None and not fmt.is_float and (operand == "d" or fmt.signed):
+                rule = "sign" if fmt.signed else "zero"  # what integers are extended with
                 placed = placed.replace("partial: true}", f"partial: true, unused: {rule}}}")
             lines.append(f"  {operand}: {placed}{_riscv(unit, roles) if operand == 'flags' else ''}")
         elif operand == "clear" and roles.reset_clears:

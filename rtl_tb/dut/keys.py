@@ -217,7 +217,7 @@ PLACE = Mapping(
         Key(
             "partial",
             Flag(),
-            "`true` permits unused bits in the port; they are driven 0",
+            "`true` permits unused bits in the port; they are driven 0, or as `unused` says",
             False,
         ),
         Key(
@@ -236,8 +236,8 @@ PLACE = Mapping(
         Key(
             "unused",
             Choice(UNUSED),
-            "for results with `partial`: what the unused bits have: `zero`, the highest bit of the element "
-            "below them (`sign`), or anything, which is not compared",
+            "with `partial`: what the unused bits have: `zero`, the highest bit of the element below them "
+            "(`sign`), or anything, which is not compared; an operand's are driven so, zero by default",
             "any",
         ),
         Key("active", _LEVEL, "for clear and load: `low` for a port that is active at 0", "high"),

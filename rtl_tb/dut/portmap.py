@@ -44,7 +44,7 @@ class PortMap:
     slots from the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the
     first word. `active_low`: the port is the inverse of the operand, one of CONTROLS. `given`: one of GIVEN,
     of such an operand. `later`: clock cycles by which the operand comes after the others, one number or one
-    for each word. `bits`: how many bits of the one element each port has. `unused`: what bits of a result's
+    for each word. `bits`: how many bits of the one element each port has. `unused`: what bits of its
     ports have that carry no element, one of UNUSED.
     """
 
@@ -173,8 +173,8 @@ def _read_mapping(section: Section, given: dict[str, Any], field: Field, where: 
             f"key 'later' has {len(built.later)} numbers, expected 1 or {built.words(field)} (for each word)",
             "later",
         )
-    if built.unused != "any" and not (built.partial and field.name in RESULTS):
-        raise section.error(f"key 'unused' is for {' and '.join(RESULTS)} with 'partial: true'", "unused")
+    if built.unused != "any" and not (built.partial and field.name not in CONTROLS):
+        raise section.error("key 'unused' is for operands and results with 'partial: true'", "unused")
     if built.given != "freely" and field.name not in CONTROLS:
         raise section.error(f"key 'given' is for {' and '.join(CONTROLS)}, not for {field.name}", "given")
     if built.active_low and field.name not in CONTROLS:

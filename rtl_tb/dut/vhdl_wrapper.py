@@ -14,7 +14,7 @@ from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS
 from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, later_word, vhdl, vhdl_name
 from rtl_tb.dut.description import Dut, Handshake
-from rtl_tb.dut.fit import check_fit, constant_of
+from rtl_tb.dut.fit import check_fit, constant_of, entry_width
 from rtl_tb.dut.parts import find, places
 from rtl_tb.dut.ports import WITHOUT_BITS
 from rtl_tb.dut.runs import (
@@ -171,8 +171,11 @@ def _inputs(dut: Dut, entity: Entity) -> dict[str, str]:
     bus = adapter_of(dut).bus
     for name, port_map in dut.ports.items():
         if name not in RESULTS:
-            for run in runs_of(port_map, dut.fields[name], entity):
+            runs = list(runs_of(port_map, dut.fields[name], entity))
+            for run in runs:
                 found |= _spread(entity, run, vhdl_name(bus[name]))
+            for run in runs if port_map.unused == "sign" else ():
+                _extend(entity, run, found)
     outputs = set(dut.handshake.outputs().values())
     given = {port: signal for port, signal in signals_of(dut).items() if port not in outputs}
     for port, signal in given.items():
@@ -185,6 +188,18 @@ def _inputs(dut: Dut, entity: Entity) -> dict[str, str]:
         found |= _constant(dut, entity, name)
     driven = {_port_of(entity, bit): None for bit in found}
     return {bit: found.get(bit, "'0'") for port in driven for bit in entity.bits[port]}
+
+
+def _extend(entity: Entity, run: Run, found: dict[str, str]) -> None:
+    """Connects the bits above a run, up to the next one or the end, as its highest bit."""
+    port = entity.ports[run.port]
+    width = entry_width(port, "unpacked") if port.unpacked else port.width
+    top = found[_bit(entity, run.port, run.index, run.lsb + run.width - 1)]
+    for at in range(run.lsb + run.width, width):
+        bit = _bit(entity, run.port, run.index, at)
+        if bit in found:
+            return
+        found[bit] = top
 
 
 def _constant(dut: Dut, entity: Entity, name: str) -> dict[str, str]:

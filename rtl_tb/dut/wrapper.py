@@ -11,7 +11,7 @@ reads, and to what Verilator takes without a warning under -Wall. Compile it aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -165,6 +165,7 @@ def _operands(
     adapter: Adapter, maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module
 ) -> list[str]:
     runs = [run for port_map, field in maps for run in runs_of(port_map, field, module)] + fields
+    extended = {field.name for port_map, field in maps if port_map.unused == "sign"}
     lines = [
         f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps
     ]
@@ -173,7 +174,7 @@ def _operands(
         lines += ["", _declaration(port)]
         mine = sorted((run for run in runs if run.port == name), key=lambda run: (run.index or 0, run.lsb))
         for _, group in groupby(mine, key=lambda run: run.index):
-            lines += list(_drive(port, list(group), adapter.bus))
+            lines += list(_drive(port, list(group), adapter.bus, extended))
         lines += _empty_entries(port, {run.index for run in mine})
     return lines
 
@@ -205,18 +206,24 @@ def _target(port: Port, index: int | None, lsb: int, width: int) -> str:
     return f"{_wire(port.name)}{entry}[{lsb + width - 1}:{lsb}]"
 
 
-def _drive(port: Port, runs: list[Run], bus: Mapping[str, str]) -> Iterator[str]:
-    """Assigns one vector or entry from its lowest bit to its highest; bits that no element takes are 0."""
-    index, at = runs[0].index, 0
+def _drive(port: Port, runs: list[Run], bus: Mapping[str, str], extended: Collection[str]) -> Iterator[str]:
+    """Assigns one vector or entry from its lowest bit to its highest; bits that no element takes are 0, or of
+    an operand that is `extended` the highest bit of the element below them."""
+    index, at, below = runs[0].index, 0, ""
+
+    def filled(width: int) -> str:
+        value = f"{{{width}{{{_target(port, index, at - 1, 1)}}}}}" if below in extended else f"{width}'d0"
+        return f"    assign {_target(port, index, at, width)} = {value};"
+
     for run in runs:
         if run.lsb > at:
-            yield f"    assign {_target(port, index, at, run.lsb - at)} = {run.lsb - at}'d0;"
+            yield filled(run.lsb - at)
         target = _target(port, index, run.lsb, run.width)
         yield f"    assign {target} = {run.bits(bus.get(run.field, ''))};  // {run.text}"
-        at = run.lsb + run.width
+        at, below = run.lsb + run.width, run.field
     width = entry_width(port, "unpacked") if port.unpacked else port.width
     if at < width:
-        yield f"    assign {_target(port, index, at, width - at)} = {width - at}'d0;"
+        yield filled(width - at)
 
 
 def _empty_entries(port: Port, used: set[int | None]) -> list[str]:

@@ -124,7 +124,7 @@ def test_mistakes(more: str, said: str, tmp_path: Path) -> None:
 
 
 def test_unused_is_for_results(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="key 'unused' is for flags and d with 'partial: true'"):
+    with pytest.raises(SpecError, match="key 'unused' is for operands and results with 'partial: true'"):
         checked(tmp_path, d=", unused: zero").dut.ports["d"]
         text = (tmp_path / "dut.yaml").read_text().replace("a: a", "a: {port: a, unused: zero}")
         (tmp_path / "dut.yaml").write_text(text)

@@ -150,6 +150,7 @@ CASES = [
     only_a("descending", "input wire [63:0] p", "{port: p, order: descending}", "a0a0a1a1a2a2a3a3"),
     only_a("ascending_range", "input wire [0:63] p", "p", "a3a3a2a2a1a1a0a0"),
     only_a("offset", "input wire [79:0] p", "{port: p, lsb: 8, partial: true}", "00a3a3a2a2a1a1a0a000"),
+    only_a("extended", "input wire [127:0] p", "{port: p, stride: 32, partial: true, unused: sign}", "ffffa3a3ffffa2a2ffffa1a1ffffa0a0"),
     only_a("gaps", "input wire [127:0] p", "{port: p, stride: 32}", "0000a3a30000a2a20000a1a10000a0a0"),
     only_a("words", "input wire [79:0] p", "{port: p, word: {bits: 40, elements: 2}}", "00a3a3a2a200a1a1a0a0"),
     only_a("in_word", "input wire [63:0] p", "{port: p, word: {elements: 2, order: descending}}", "a2a2a3a3a0a0a1a1"),
