@@ -42,7 +42,8 @@ from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 
-HARNESS = Path(__file__).with_name("fast_harness.cpp")
+HARNESS, MODEL = (Path(__file__).with_name(f"fast_{name}.cpp") for name in ("harness", "model"))
+"""The harness, which knows no unit, and what it sees of a unit."""
 PROGRAM = "dut"
 LANGUAGE = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS)
 """Delays in the RTL count against a clock of 10 ns, as in the other engines."""
@@ -117,7 +118,8 @@ def build_once(job: Job, simulator: Simulator, wrapper: str, how: How) -> Path:
 
 def _recipe(job: Job, simulator: Simulator, wrapper: str, how: How) -> Recipe:
     generated = {f"{NAME}.sv": wrapper}
-    options = (VERILATE, how, COMPILE, HARNESS.read_text(encoding="utf-8"))
+    texts = (each.read_text(encoding="utf-8") for each in (HARNESS, MODEL, MODEL.with_suffix(".h")))
+    options = (VERILATE, how, COMPILE, *texts)
     recipe = Recipe(
         job.dut,
         simulator,
@@ -144,6 +146,7 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
     (objects / "mmagold_sizes.h").write_text("".join(sizes), encoding="utf-8")
     optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE)
     runtime = (*VERILATE, *recipe.language, *COMPILE)  # what the runtime is compiled with
+    own = (HARNESS.with_suffix(".o").name,)
     arguments: list[str | Path] = [
         *VERILATE,
         *how.further,
@@ -151,8 +154,11 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
         "-MAKEFLAGS",
         shlex.quote(optimise),
     ]
-    if kept := headers.kept_objects(objects, recipe.simulator, runtime):
-        arguments += ["-MAKEFLAGS", kept]
+    # The harness depends on the widths and on the level; a build of one choice has the same as the next.
+    harness = (*COMPILE, how.level, "".join(sizes), HARNESS.read_text(encoding="utf-8"))
+    for options, names in ((runtime, headers.RUNTIME), (harness, own)):
+        if kept := headers.kept_objects(objects, recipe.simulator, options, names):
+            arguments += ["-MAKEFLAGS", kept]
     arguments += [word for macro in COMPILE for word in ("-CFLAGS", macro)]
     arguments += [
         "--build-jobs",
@@ -161,9 +167,11 @@ def _verilate(recipe: Recipe, place: Path, how: How) -> None:
         objects,
         *design_options(dut, "verilator"),
     ]
-    arguments += ["--top-module", recipe.top, *recipe.files(place), HARNESS, "-o", place / PROGRAM]
+    arguments += ["--top-module", recipe.top, *recipe.files(place), HARNESS, MODEL]
+    arguments += ["-o", place / PROGRAM]
     simulators.elaborate(recipe.simulator, arguments, folder=place, what=f"the DUT {dut.name}")
     headers.keep_objects(objects, recipe.simulator, runtime)
+    headers.keep_objects(objects, recipe.simulator, harness, own)
 
 
 # Run --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-// The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from files.
+// The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from files. It knows the
+// wrapper through fast_model.h alone, so that one object serves all units with ports of the same widths.
 //
 //   dut OPERANDS TRAFFIC RESULTS PROGRESS ANSWERS count seed stalls resets reset_cycles timeout state start
 //
@@ -37,9 +38,8 @@
 #include <string>
 #include <vector>
 
-#include "Vmmagold_dut.h"
+#include "fast_model.h"
 #include "mmagold_sizes.h"
-#include "verilated.h"
 
 namespace {
 
@@ -50,8 +50,6 @@ constexpr unsigned kLimit = MG_LIMIT, kMostExpired = MG_MOST_EXPIRED;
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 8;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
-
-// VM_TIMING comes from Verilator's makefile: 1 for a design with delays or waits, which alone need time to pass.
 
 enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale, kXOnHandshake, kChanged, kFollows };
 
@@ -144,14 +142,10 @@ private:
 class Harness {
 public:
     Harness(const Settings& settings, const uint8_t* in, const Between* traffic, uint8_t* out)
-        : s(settings), in(in), traffic(traffic), out(out) {
-        static const char* words[] = {"dut"};  // none for the unit: $test$plusargs without it ends the run
-        context->commandArgs(1, words);
-        context->randReset(static_cast<int>(settings.start));
-        context->randSeed(static_cast<int>(settings.seed & 0x7FFFFFFF) | 1);
-        top = std::make_unique<Vmmagold_dut>(context.get(), "mmagold_dut");
+        : s(settings), in(in), traffic(traffic), out(out),
+          top(Model::make(static_cast<int>(settings.start), static_cast<int>(settings.seed & 0x7FFFFFFF) | 1)) {
         half = kPicoseconds / 2;
-        for (int precision = -12; precision > context->timeprecision(); --precision) half *= 10;
+        for (int precision = -12; precision > top->precision(); --precision) half *= 10;
     }
 
     // Runs until all vectors are answered or the DUT stopped answering.
@@ -169,7 +163,7 @@ public:
     bool answered_all() const { return answered == s.count && !failure_count && changed.empty(); }
 
     // `final` blocks of the design may complain, too.
-    void finish() { top->final(); }
+    void finish() { top->finish(); }
 
     void write(std::FILE* file) const {
         for (uint32_t i = 0; i < failure_count; ++i) {
@@ -197,8 +191,7 @@ private:
     Failure failures[kKinds * kPerKind];
     uint32_t failure_count = 0;
     std::vector<Changed> changed;
-    std::unique_ptr<VerilatedContext> context = std::make_unique<VerilatedContext>();
-    std::unique_ptr<Vmmagold_dut> top;
+    Model* top;  // until the process ends
     uint64_t sent = 0, quiet = 0, resets_done = 0, most_answered = 0, shown = 0, next_event = 0;
     uint32_t countdown = 0, event = 0, kept[kKinds] = {};
     char pins[5] = "0000";
@@ -238,14 +231,14 @@ private:
     }
 
     void show(uint64_t index) {
-        std::memcpy(static_cast<void*>(&top->in_data), in + index * MG_IN_BYTES, MG_IN_BYTES);
+        std::memcpy(top->in_data, in + index * MG_IN_BYTES, MG_IN_BYTES);
     }
 
     // What a unit takes in during a reset must not matter. Every other reset shows some vector's complement: many operands
     // are zero, and what keeps one of those would look right. Bits of the last byte that the port has not stay zero.
     void show_in_reset() {
         show(shown++ % s.count);
-        auto* bytes = reinterpret_cast<uint8_t*>(&top->in_data);
+        uint8_t* bytes = top->in_data;
         for (unsigned i = 0; resets_done % 2 == 0 && i < MG_IN_BYTES; ++i)
             bytes[i] ^= i + 1 == MG_IN_BYTES ? MG_IN_LAST : 0xFF;
     }
@@ -253,17 +246,14 @@ private:
     // The state is zero after a reset: the vector with `clear` is sent without it, and what clears alone, which has no
     // products, as nothing but zeros.
     void show_after_reset() {
-        if (s.state == 1) *reinterpret_cast<uint8_t*>(&top->in_data) &= 0xFE;
-        if (s.state == 2) std::memset(static_cast<void*>(&top->in_data), 0, MG_IN_BYTES);
+        if (s.state == 1) *top->in_data &= 0xFE;
+        if (s.state == 2) std::memset(top->in_data, 0, MG_IN_BYTES);
     }
 
     // What the RTL delays happens in its order up to `until`, which is left to the caller.
     void pass_time(uint64_t until) {
-        while (VM_TIMING && top->eventsPending() && top->nextTimeSlot() < until) {
-            context->time(top->nextTimeSlot());
-            top->eval();
-        }
-        context->time(until);
+        while (top->timing && top->pending_before(until)) top->eval();
+        top->time(until);
     }
 
     // From one rising edge, after which the inputs change, to the next. They change while the clock is high: a latch that is open
@@ -271,24 +261,24 @@ private:
     void clock() {
         const uint64_t edge = 2 * half * cycles;
         top->eval();
-        if (VM_TIMING) pass_time(edge + half);
-        context->time(edge + half);
-        top->clk = 0;
+        if (top->timing) pass_time(edge + half);
+        top->time(edge + half);
+        *top->clk = 0;
         top->eval();
         pass_time(edge + 2 * half);
     }
 
     void rise() {
-        top->clk = 1;
+        *top->clk = 1;
         top->eval();
         progress->cycles = ++cycles;
     }
 
     void cycle(bool in_valid, bool out_ready) {
-        top->in_valid = in_valid;
-        top->out_ready = out_ready;
+        *top->in_valid = in_valid;
+        *top->out_ready = out_ready;
         clock();
-        const bool in_ready = top->in_ready, out_valid = top->out_valid;
+        const bool in_ready = *top->in_ready, out_valid = *top->out_valid;
         const bool levels[] = {in_valid, in_ready, out_valid, out_ready};
         for (int i = 0; i < 4; ++i) pins[i] = '0' + levels[i];
         check_paths(out_valid, out_ready);
@@ -311,7 +301,7 @@ private:
     void take() {
         if (answered == sent) return record(fresh_reset ? kStale : kExtra);
         uint8_t* place = out + answered * MG_OUT_BYTES;
-        const void* result = static_cast<const void*>(&top->out_data);
+        const void* result = top->out_data;
         if (answered < most_answered && std::memcmp(place, result, MG_OUT_BYTES)) {
             Changed& c = changed.emplace_back();
             c.where = here(kChanged);
@@ -328,23 +318,23 @@ private:
     void check_stall(bool out_valid) {
         if (!stalled) return;
         if (!out_valid) record(kDropped);
-        else if (std::memcmp(held, static_cast<const void*>(&top->out_data), MG_OUT_BYTES)) record(kUnstable);
+        else if (std::memcmp(held, top->out_data, MG_OUT_BYTES)) record(kUnstable);
     }
 
     // A source that waits with valid for ready, and a sink that waits with ready for valid, would wait for ever.
     void check_paths(bool out_valid, bool out_ready) {
-        if (VM_TIMING || !s.stalls) return;
-        top->out_ready = !out_ready;
+        if (top->timing || !s.stalls) return;
+        *top->out_ready = !out_ready;
         top->eval();
-        if (static_cast<bool>(top->out_valid) != out_valid) record(kFollows);
-        top->out_ready = out_ready;
+        if (static_cast<bool>(*top->out_valid) != out_valid) record(kFollows);
+        *top->out_ready = out_ready;
         top->eval();
     }
 
     void hold(bool stall) {
         stalled = stall;
         waited += stall;
-        if (stall) std::memcpy(held, static_cast<const void*>(&top->out_data), MG_OUT_BYTES);
+        if (stall) std::memcpy(held, top->out_data, MG_OUT_BYTES);
     }
 
     void record(Kind kind) {
@@ -386,9 +376,9 @@ private:
     }
 
     void reset() {
-        top->rst_n = 0;
-        top->in_valid = 0;
-        top->out_ready = 0;
+        *top->rst_n = 0;
+        *top->in_valid = 0;
+        *top->out_ready = 0;
         offering = stalled = false;
         gap.end();
         stall.end();
@@ -397,7 +387,7 @@ private:
             clock();
             rise();
         }
-        top->rst_n = 1;
+        *top->rst_n = 1;
     }
 };
 

@@ -1,11 +1,12 @@
-"""Verilator's runtime, compiled once for all designs: its header and its objects.
+"""What does not depend on a design, compiled once for all: the header and the objects of Verilator's runtime,
+and the harness of the fast engine.
 
 g++ needs longer to read `verilated.h`, with the standard library behind it, and to compile the runtime than
 to compile what Verilator writes of most units: eight seconds of processor time for each build. Both are kept
 for each compiler and set of options in $MMAGOLD_CACHE, else ~/.cache/mmagold. g++ itself takes a precompiled
 header only where compiler, macros and options are those it was made with; the objects are kept under all of
-these. Without a place for them, or with another compiler, nothing is kept; where the user sets OBJCACHE, that
-keeps the objects.
+these, the harness also under its text and the widths of the ports. Without a place for them, or with another
+compiler, nothing is kept; where the user sets OBJCACHE, that keeps the objects.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from rtl_tb.simulators.simulators import Simulator
 
 HEADER = "verilated.h"
 _STAMPS = "headers.json"
-OBJECTS = ("verilated.o", "verilated_threads.o")
+RUNTIME = ("verilated.o", "verilated_threads.o")
 """Objects of the runtime that every program has."""
 _MACROS = ["-DVERILATOR=1"]
 _MACROS += [f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")]
@@ -63,10 +64,14 @@ def optimisation(level: str, dut: Dut, simulator: Simulator, options: Sequence[s
 
 
 def kept_objects(
-    objects: Path, simulator: Simulator, options: Sequence[str], names: Sequence[str] = OBJECTS
+    objects: Path, simulator: Simulator, options: Sequence[str], names: Sequence[str] = RUNTIME
 ) -> str:
-    """Copies objects of the runtime that an earlier build kept into the folder `objects`, and returns the
-    options of make with which it takes them as they are; "" where there are none of these names."""
+    """Copies objects that an earlier build kept into the folder `objects`, and returns the options of make
+    with which it takes them as they are; "" where there are none.
+
+    Args:
+        options: all that they depend on, apart from the compiler and the files that it read.
+    """
     found = _place(simulator, ("objects", *options))
     if found is None or simulator.env.get("OBJCACHE"):
         return ""
@@ -79,9 +84,9 @@ def kept_objects(
 
 
 def keep_objects(
-    objects: Path, simulator: Simulator, options: Sequence[str], names: Sequence[str] = OBJECTS
+    objects: Path, simulator: Simulator, options: Sequence[str], names: Sequence[str] = RUNTIME
 ) -> None:
-    """Keeps these objects of the runtime of a finished build, where none are kept."""
+    """Keeps these objects of a finished build, where none are kept."""
     found = _place(simulator, ("objects", *options))
     if found is None or simulator.env.get("OBJCACHE"):
         return

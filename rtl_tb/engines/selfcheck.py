@@ -77,7 +77,7 @@ _UNKNOWN = str.maketrans("xXzZ", "0000")
 """Bits that are X or Z become 0."""
 TIMED = ("-DVL_TIME_CONTEXT", "-fcoroutines")
 """What Verilator's makefile compiles a testbench with delays with."""
-RUNTIME = (*headers.OBJECTS, "verilated_timing.o")
+RUNTIME = (*headers.RUNTIME, "verilated_timing.o")
 """Objects of Verilator's runtime in a testbench with delays."""
 
 

@@ -12,7 +12,7 @@ for word; do
     before=$word
 done
 case $source in
-*/fast_harness.cpp) own="Vmmagold_dut.h mmagold_sizes.h" ;; # of its folder it includes these two
+*/fast_harness.cpp) own="mmagold_sizes.h ${source%/*}/fast_model.h" ;; # what it includes of ours
 */include/verilated*.cpp) ;;
 *) exec "$@" ;;
 esac
