@@ -105,6 +105,11 @@ class Changes:
         return found.choices
 
     @property
+    def several(self) -> list[str]:
+        """Modules of which the design has several instances."""
+        return [] if self.placer is None else sorted(self.placer.readings.several)
+
+    @property
     def texts(self) -> dict[Path, str]:
         """The text of each source."""
         return dict(self.sources.texts)

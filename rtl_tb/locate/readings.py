@@ -36,7 +36,9 @@ class Readings:
             False) if that is no number, such as a value of an enumeration.
         roots: the ones of them that are a whole value or condition.
         mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
-        copies: how often a simulator may write each of them out: once for each instance and iteration.
+        copies: how often a simulator may write each of them out: once for each iteration of a loop. What
+            instances share is written once, see rtl_tb/locate/selector.py.
+        several: modules of which the design has several instances.
         modular: the ones of which the low bits depend on the low bits of their operands alone.
         assigned: the ones whose value a signal gets, so that bits above it are lost.
         calling: the ones that call a function of the design.
@@ -54,6 +56,7 @@ class Readings:
     roots: dict[Place, None] = field(default_factory=dict)
     mixed: set[Place] = field(default_factory=set)
     copies: dict[Place, int] = field(default_factory=dict)
+    several: set[str] = field(default_factory=set)
     modular: set[Place] = field(default_factory=set)
     assigned: set[Place] = field(default_factory=set)
     calling: set[Place] = field(default_factory=set)
@@ -216,7 +219,7 @@ class _Walk:
         )
 
     def note_copies(self) -> None:
-        """Counts how often a simulator may write an expression out: once for each instance and iteration."""
+        """Counts how often a simulator may write an expression out, and the instances of each module."""
         counts: dict[Any, int] = {None: 1}
 
         def instances(key: Any) -> int:
@@ -225,8 +228,9 @@ class _Walk:
                 counts[key] = sum(instances(outer) * times for outer, times in self.bodies[key].items())
             return counts[key]
 
-        for (place, key), times in self.written.items():
-            self.found.copies[place] = self.found.copies.get(place, 0) + instances(key) * times
+        for (place, _), times in self.written.items():
+            self.found.copies[place] = self.found.copies.get(place, 0) + times
+        self.found.several = {key[0] for key in self.bodies if instances(key) > 1}
 
     def _called(self, function: Any) -> None:
         """A function, when the unit first calls it."""

@@ -5,6 +5,8 @@
 The numbers of one or two changes come from the environment, so that trying them costs a run and no build.
 Only for Verilator: C++ reads the numbers.
 
+A module with several instances is not inlined, so that its choices are compiled once for all of them.
+
 Each text stands on a line of its own, since a compiler says on which line it refuses one. The columns that
 it says do not help: Verilator counts them after it has expanded macros.
 """
@@ -71,6 +73,10 @@ def with_selector(
     package = folder / f"{PACKAGE}.sv"
     package.write_text(_package(len(listed)), encoding="utf-8")
     sources = [package]
+    if changes.several:
+        apart = "".join(f'no_inline -module "{name}"\n' for name in changes.several)
+        sources.insert(0, folder / f"{PACKAGE}.vlt")
+        sources[0].write_text(f"`verilator_config\n{apart}", encoding="utf-8")
     for index, path in enumerate(dut.sources):
         file = path.resolve()
         if file not in changes.texts:
