@@ -51,9 +51,9 @@ _LEAST_REPAIR = 1.0
 _EXAMPLE, _HYPOTHESES, _TEXT = 0.25, 0.5, 0.9
 """Shares of the budget at which the smallest example, the hypotheses and the search in the text end; the rest
 is for the capsule."""
-_ALONE, _LATE = 0.6, 0.8
-"""On one processor: the shares until which the search in the text does not share it with hypotheses of
-several faults, and at which these end."""
+_ALONE, _LATE = 0.75, 0.88
+"""On one processor: the shares until which the search in the text has it alone, which is when its single
+changes end, and at which hypotheses end."""
 _COMBINING = 20.0
 """Seconds of the processor for hypotheses of several faults."""
 
@@ -166,7 +166,10 @@ def try_hypotheses(state: Check, work: _Work) -> Check:
     if work.arithmetic:
         with work.given_up("whether a hypothesis explains it is not known"):
             trying = partial(work.report, "trying hypotheses")
-            budget, combining = _for_hypotheses(state, work), _AfterTheText(work)
+            budget = _for_hypotheses(state, work)
+            if work.takes_turns:
+                budget = _AfterTheText(budget.seconds, work)
+            combining = _AfterTheText(_COMBINING, work, time.thread_time)
             found = explain_results(work.verdict, work.job, trying, budget, combining, state.example)
             state = replace(state, diagnosis=found)
     return _hinted(state, work)
@@ -266,16 +269,18 @@ def _for_text(state: Check, work: _Work) -> Budget:
 
 
 class _AfterTheText(Budget):
-    """The time for hypotheses of several faults. One change of the text that makes every result right says
-    more than they do, so they end with it; on one processor they begin after most of the search for it."""
+    """The time for hypotheses that take long: changed signals and several faults. One change of the text that
+    makes every result right says as much as they do, so they end with it. Where both have one processor, the
+    search in the text begins when they are due, and they begin after most of it."""
 
-    def __init__(self, work: _Work) -> None:
-        super().__init__(_COMBINING, clock=time.thread_time)
+    def __init__(self, seconds: float, work: _Work, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(seconds, clock=clock)
         self.work, self.turn = work, work.budget.rest(_ALONE)
 
     def begin(self) -> None:
         """Waits for the search in the text, where both have one processor."""
         if self.work.search is not None and self.work.takes_turns:
+            self.work.search.start()
             self.work.search.wait(self.turn)
 
     def left(self, part: float = ALL) -> float:
@@ -294,7 +299,8 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
     if requested == 0 or not own or job.dut.vhdl is not None or not _differs(work.to_repair):
         yield
         return
-    work.search = Search(work.to_repair, work.job_to_repair, _for_text(state, work))
+    several = len(os.sched_getaffinity(0)) > 1
+    work.search = Search(work.to_repair, work.job_to_repair, _for_text(state, work), at_once=several)
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ class SearchPolicy:
             each second of the budget: a thousand take about four seconds to compile on two busy processors.
         likely: choices of either half of a build, if the places are ranked; the first one has half as many,
             and takes two seconds.
-        turn: constants that are tried between two builds on one processor: half a second of work.
+        turn: constants that are tried between two builds on one processor: about a second of work.
         quick_constant: seconds of a run up to which constants are tried while the next build is made.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         reading: share of the budget after which the text is read.
@@ -64,7 +64,7 @@ class SearchPolicy:
     least_choices: int = 1000
     most_choices: int = 8000
     likely: int = 500
-    turn: int = 2
+    turn: int = 8
     quick_constant: float = 0.3
     refused: int = 12
     reading: float = 0.3

@@ -181,15 +181,23 @@ class _Confirmed:
 
 
 class Search:
-    """A search for a change of a text. It begins at once, in threads of its own, while hypotheses are tried:
-    one reads the text and makes the builds, the other one runs them. `found` waits for what they find; `end`
-    removes what was built.
+    """A search for a change of a text. It runs in threads of its own, while hypotheses are tried: one reads
+    the text and makes the builds, the other one runs them. `found` waits for what they find; `end` removes
+    what was built.
 
     Args:
         verdict, job: the wrong results, and the run that showed them.
+        at_once: whether it begins now; otherwise `start` or `found` begins it.
     """
 
-    def __init__(self, verdict: Verdict, job: Job, budget: Budget, policy: SearchPolicy = DEFAULT) -> None:
+    def __init__(
+        self,
+        verdict: Verdict,
+        job: Job,
+        budget: Budget,
+        policy: SearchPolicy = DEFAULT,
+        at_once: bool = True,
+    ) -> None:
         self.verdict, self.original, self.policy = verdict, job, policy
         self.budget = self.own_time = budget.aside()
         self.dut, self.hypotheses = job.dut, True
@@ -225,9 +233,19 @@ class Search:
         self.place = tempfile.TemporaryDirectory(prefix="repair_", dir=job.build.absolute())
         self.folder = Path(self.place.name)
         self.side, self.front = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-        self.read: Future[Changes] = self.side.submit(self._read)
-        self.first: Future[Trials | None] = self.side.submit(self._begin)
-        self.whole: Future[list[Repair]] = self.front.submit(self._passes)
+        self.read, self.first = Future[Changes](), Future[Trials | None]()
+        self.whole = Future[list[Repair]]()
+        self.started = False
+        if at_once:
+            self.start()
+
+    def start(self) -> None:
+        """Begins, unless it has begun."""
+        if not self.started:
+            self.started = True
+            self.read = self.side.submit(self._read)
+            self.first = self.side.submit(self._begin)
+            self.whole = self.front.submit(self._passes)
 
     def end(self) -> None:
         """Ends what is under way, and removes what was built."""
@@ -240,6 +258,7 @@ class Search:
 
     def found(self, budget: Budget, progress: Progress | None, hypotheses: bool) -> list[Repair]:
         """See find_repairs."""
+        self.start()
         if not self.read.result().texts:
             return []
         self.progress = progress
@@ -319,18 +338,17 @@ class Search:
             # One processor finishes a confirmation sooner if no build runs at the same time. A build tries
             # a hundred times as many changes in a second as constants do, so these leave it to the build.
             ahead = len(os.sched_getaffinity(0)) > 1
-            some = None if ahead else self.policy.turn
             there = self._ahead("next0") if ahead else None
-            yield "single", lambda: self._singles(first)
-            there = there or self._ahead("next0")
-            yield "constant", partial(self._try_constants, constants, there.done, some)
-            for name in map("next{}".format, count(1)):
-                if (trials := there.result()) is None:
+            trials = first
+            for number in count():
+                yield "missing" if number else "single", partial(self._singles, trials)
+                # Beside a build on the same processor a constant would take twice its time.
+                some, done = (None, there.done) if there else (self.policy.turn, lambda: False)
+                yield "constant", partial(self._try_constants, constants, done, some)
+                there = there or self._ahead(f"next{number}")
+                if (following := there.result()) is None:
                     break
-                there = self._ahead(name) if ahead else None
-                yield "missing", partial(self._singles, trials)
-                there = there or self._ahead(name)
-                yield "constant", partial(self._try_constants, constants, there.done, some)
+                trials, there = following, self._ahead(f"next{number + 1}") if ahead else None
         yield "constants left", lambda: self._try_constants(constants)
         if first is not None:
             yield "pair", lambda: self._pairs(first)

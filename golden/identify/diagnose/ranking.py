@@ -219,6 +219,8 @@ class HypothesisSearch:
 
     def signals(self, ranking: Ranking, _deadline: float) -> Ranking | None:
         """Every single changed signal of the data path, which takes longer."""
+        if not self.explained():
+            self.budget.begin()
         found = self._scored(self.with_signals)
         return self._confirm(_sorted([*ranking, *found]))
 

@@ -4,24 +4,30 @@ faults are found by file and line, and the search ends with its time."""
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from long_run import long_after
 from repaired_dot import UNIT, judged, line_of, planted
 
+from golden.identify.diagnose.ranking import HypothesisSearch
 from golden.identify.diagnosis import Diagnosis, Hypothesis
+from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.check import explain, reasons
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
 from rtl_tb.check.report import markdown
-from rtl_tb.dut.description import load_dut
-from rtl_tb.engines.job import Job
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.engines import fast
+from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
@@ -37,9 +43,43 @@ from rtl_tb.locate.sources import Place
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants
 from rtl_tb.locate.texts import Texts
 from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.simulators import simulators
 
 SHORT = ("logic signed [31:0] sum;", "logic signed [27:0] sum;")
 """A sum that is four bits short."""
+
+
+TWICE = """module half (input logic [7:0] x, output logic [7:0] y);
+  assign y = x ^ 8'd1;
+endmodule
+module twice (input logic [7:0] a, b, output logic [7:0] d);
+  logic [7:0] x, y;
+  half one (.x(a), .y(x));
+  half other (.x(b), .y(y));
+  assign d = x + y;
+endmodule
+"""
+TWICE_UNIT = """unit: twice
+shape: {k: 1}
+formats: {a: u8, c: u8, d: u8}
+steps:
+  - sum: {of: [a, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+TWICE_DUT = """top: twice
+sources: [twice.sv]
+unit: unit.yaml
+handshake: {kind: combinational}
+ports: {a: a, c: b, d: d}
+"""
+
+
+def twice(folder: Path, text: str) -> tuple[Dut, Changes]:
+    """A unit of two instances, and its changes."""
+    for name, content in (("twice.sv", text), ("unit.yaml", TWICE_UNIT), ("dut.yaml", TWICE_DUT)):
+        (folder / name).write_text(content)
+    dut = load_dut(folder / "dut.yaml")
+    return dut, find_changes(dut)
 
 
 @pytest.mark.parametrize(("missing", "every"), long_after(1, [(False, 3), (False, 1), (True, 1)]))
@@ -126,13 +166,29 @@ def test_the_wrong_bits_rank_places_on_which_every_vector_depends() -> None:
     assert spectrum.score(low) > spectrum.score(both) > 0
 
 
-def test_a_choice_in_many_instances_comes_later() -> None:
+def test_a_choice_that_loops_multiply_comes_later() -> None:
     once, often = Place(Path("x.sv"), 0, 1), Place(Path("x.sv"), 2, 3)
     listed = [
         Choice(Change("name", at, "a", "b"), at, "b", copies=copies)
         for at, copies in ((often, 400), (once, 1))
     ]
     assert [one.site for one in ranked(listed, Spectrum(np.ones((1, 1), np.bool_)))] == [once, often]
+
+
+def test_instances_of_a_module_share_its_choices(tmp_path: Path) -> None:
+    """A choice costs the same in two instances as in one: the compiled function is one."""
+
+    def sizes(found: Changes) -> list[int]:
+        return [one.size for one in found.choices if one.site.start < TWICE.index("module twice")]
+
+    _, once = twice(tmp_path, TWICE.replace("half other (.x(b), .y(y))", "assign y = b ^ 8'd1"))
+    dut, found = twice(tmp_path, TWICE)
+    assert not once.several and found.several == ["half"]
+    assert sizes(found) == sizes(once)
+    chosen = with_selector(dut, found, found.choices, tmp_path / "choices")
+    job = Job(dut=chosen, vectors=default_set(dut.instruction, 20), build=tmp_path, traffic=Traffic())
+    program = fast.build_once(job, simulators.verilator(), wrapper_of(dut), fast.FOR_TRIALS)
+    assert list((program.parent / "objects").glob("*_half*.h")), "a class of its own"
 
 
 def test_a_unit_that_no_longer_answers_depends_on_the_place() -> None:
@@ -280,6 +336,35 @@ def test_a_search_takes_what_was_read_before(tmp_path: Path, monkeypatch: pytest
         assert search.repaired, "hypotheses of several faults end"
     finally:
         search.end()
+
+
+def test_on_one_processor_the_text_has_its_turn_before_slow_hypotheses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Quick hypotheses, the text alone, and then changed signals, which a change that was found ends."""
+    verdict, job = judged(planted(tmp_path, ("sum + c", "sum | c")), tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    turns: list[object] = []
+
+    def noted(owner: type, name: str, after: bool = False) -> None:
+        function = getattr(owner, name)
+
+        def called(self: Any, *arguments: Any) -> Any:
+            turns.append(name)
+            found = function(self, *arguments)
+            turns.extend([self.over()] if after else [])
+            return found
+
+        monkeypatch.setattr(owner, name, called)
+
+    noted(HypothesisSearch, "plain")
+    noted(HypothesisSearch, "signals")
+    noted(Search, "_passes")
+    noted(explain._AfterTheText, "begin", after=True)
+    result = Check(job.dut, Options(repair=200), verdict, job.traffic, job.vectors, job=job)
+    result = explain.explain(result, lambda *_: None, Budget(300), lambda *_: None)
+    assert turns[:5] == ["plain", "signals", "begin", "_passes", True]
+    assert result.repairs[0].edits[0].line == line_of("sum + c")
 
 
 def test_one_change_of_the_text_is_more_than_several_faults(
