@@ -306,6 +306,13 @@ class Bank:
         }
 
 
+def last_places(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """The exponents of the lowest set bits of finite numbers; of zeros any."""
+    significands, exponents = np.frexp(numbers)
+    whole = (significands * 2.0**53).astype(np.int64)  # exact: a double has 53 bits
+    return exponents - 54 + np.frexp((whole & -whole).astype(np.float64))[1]
+
+
 def dense_view(unit: Unit) -> Unit:
     """The unit itself or, for a sparse one, the dense unit of K / 2 products that it is while the metadata
     select the first elements: the order of the sum and every other rule are the same."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import is_
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from golden.catalog.relatives import arithmetic
 from golden.errors import CoreError, OperandError, SpecError
@@ -99,6 +99,18 @@ class Candidate:
     def with_operations(self, operations: Iterable[Operation]) -> Candidate | None:
         """The same with other operations; None if no unit can have them."""
         return candidate(self.takes, operations, self.order)
+
+    def changed_to(self, operations: Iterable[Operation]) -> Candidate | None:
+        """The same with other operations; None also if they are its own."""
+        found = self.with_operations(operations)
+        return None if found is None or found.operations == self.operations else found
+
+    def with_last(self, kind: type[Step] = Round, **keys: Any) -> Candidate | None:
+        """The same with other keys of its last step; None if that is of another kind."""
+        *head, last = self.operations
+        if not isinstance(last.final, kind):
+            return None
+        return self.with_operations((*head, last.with_steps((*last.steps[:-1], replace(last.final, **keys)))))
 
     def with_each_step(self, changed: Callable[[Step], Step]) -> Candidate | None:
         """The same with every step changed; None if no unit can have them."""

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.box import Bank, last_places
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.joint_keys import SIDES, joint, sticky
@@ -144,7 +144,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     ordered = sorted(tried, key=lambda fit: fit.wrong)
     best: list[Fit] = []
     for aligns in (False, True):
-        best += various((fit for fit in ordered if bool(_aligns(fit.candidate)) == aligns), FITS.ranked)
+        best += various((fit for fit in ordered if _aligns(fit.candidate) == aligns), FITS.ranked)
     best += [
         Fit(one, 0)
         for fit in best
@@ -244,7 +244,7 @@ def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
     programs that agree on most answers can differ on the few that decide. Of fits that differ by fewer than
     `near` questions, which one width can decide, those with fewer steps come first."""
     fits = sorted(fits, key=lambda fit: (fit.wrong // max(near, 1), fit.steps))
-    parts = [[fit for fit in fits if bool(_aligns(fit.candidate)) == aligns] for aligns in (False, True)]
+    parts = [[fit for fit in fits if _aligns(fit.candidate) == aligns] for aligns in (False, True)]
     mixed = zip_longest(*(various(part, most) for part in parts))
     return sorted(
         [fit for pair in mixed for fit in pair if fit is not None][:most], key=lambda fit: fit.wrong
@@ -282,7 +282,7 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     yield widened(one, more)
     yield _rounding(one, "to_odd")
     yield _cut_on_the_way(one)
-    yield from (_adding(one, mode) for mode in SIDES if isinstance(one.operations[-1].final, Additions))
+    yield from (one.with_last(Additions, rounding=mode) for mode in SIDES)
     for cut, complement in ((True, "none"), (False, "c"), (True, "c")):
 
         def changed(step: Step, last: Step, cut: bool = cut, complement: str = complement) -> Step:
@@ -308,15 +308,7 @@ def _cut_on_the_way(one: Candidate) -> Candidate | None:
             for s in operation.steps
         )
 
-    found = one.with_operations(map(changed, one.operations))
-    return None if found is None or found.operations == one.operations else found
-
-
-def _adding(one: Candidate, mode: str) -> Candidate | None:
-    """A candidate whose last step alone rounds this way."""
-    *head, last = one.operations
-    final: Step = replace(last.final, rounding=mode)
-    return one.with_operations((*head, last.with_steps((*last.steps[:-1], final))))
+    return one.changed_to(map(changed, one.operations))
 
 
 def complemented(bank: Bank) -> list[int]:
@@ -372,23 +364,21 @@ def bits_of_results(bank: Bank) -> int | None:
         return None
     numbers = np.abs(bank.values("d")[~special_operands(bank)])
     normal = (numbers >= 2.0**d.min_exponent) & (numbers < 2.0**d.max_exponent)
-    # The lowest set bit of each normal result.
-    whole = (np.frexp(numbers[normal])[0] * 2.0**53).astype(np.int64)
-    bits = 53 - np.frexp((whole & -whole).astype(np.float64))[1]
+    bits = np.frexp(numbers[normal])[1] - 1 - last_places(numbers[normal])
     # Fewer normal results do not show how many bits results have.
     needed = 200
     most = int(bits.max()) if len(bits) >= needed else d.fraction_bits
     return most if most < d.fraction_bits else None
 
 
-def _aligns(one: Candidate) -> list[Align]:
-    return [step for operation in one.operations for step in operation.steps_of(Align)]
+def _aligns(one: Candidate) -> bool:
+    return bool(one.steps_of(Align))
 
 
 def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
     """A candidate with the last rounding of a fitted one, and the best of that one's width and a few
     others."""
-    bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
+    bits = max(bits for step in other.steps_of(Align) for _, bits in step.fraction_bits)
     made = (_like(fit.candidate, other, width) for width in (bits, *FITS.guesses))
     return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
 
@@ -544,9 +534,7 @@ def _last_bit(bank: Bank) -> int | None:
     last that the format has."""
     d = bank.takes.formats["d"]
     numbers = bank.of_kinds(_ALONE).values("d")
-    significands, exponents = np.frexp(numbers[np.isfinite(numbers) & (numbers != 0)])
-    whole = np.abs(significands * 2.0**53).astype(np.int64)
-    ends = exponents - 54 + np.frexp(whole & -whole)[1]
+    ends = last_places(numbers[np.isfinite(numbers) & (numbers != 0)])
     least = int(ends.min()) if len(ends) else None
     # Multiples of a power of two this many bits above the format's least have a cause.
     coarse = 24

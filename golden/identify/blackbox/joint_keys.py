@@ -257,9 +257,9 @@ def _regrouped(one: Candidate) -> Iterator[Move]:
 def _aligned_by_groups(one: Candidate) -> Iterator[Move]:
     """Other groups of an alignment, together with its place and rounding: with wrong groups the cut bits fit
     no width and no rounding, and any of these that hides them seems equally good."""
-    steps = [s for o in one.operations for s in o.steps if isinstance(s, Align)]
+    steps = one.steps_of(Align)
     widths = sorted({bits for step in steps for _, bits in step.fraction_bits})
-    for step in dict.fromkeys(step for step in steps if step.group is not None):
+    for step in (step for step in steps if step.group is not None):
         for group, bits, mode in product(groupings(one), widths, keys.ROUNDING.words):
             table = tuple((name, bits) for name in step.of)
             changed = replace(step, group=group, fraction_bits=table, rounding=mode)
@@ -321,9 +321,7 @@ def _zeros_of_products(one: Candidate) -> Iterator[Move]:
 
 def _held(one: Candidate) -> Iterator[Move]:
     """A sum in a fixed-point register: its highest bit only shows together with its point and its width."""
-    for step in dict.fromkeys(
-        s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.to != "d"
-    ):
+    for step in (s for s in one.steps_of(Sum) if s.to != "d"):
         for top, overflow in product(_TOPS, ("wrap", "saturate")):
             point = min(top - 1, 0)
             changed = replace(step, exponent=point, width=top - point, overflow=overflow)

@@ -118,7 +118,7 @@ def resets(one: Candidate) -> Iterator[Move]:
                 continue
             label = key_label(step, key_name(name, key))
             yield Move(label, shown_value(default), replacing_step(step, replace(step, **{name: default})))
-    for of in dict.fromkeys(s.of for o in one.operations for s in o.steps if isinstance(s, Normalize)):
+    for of in dict.fromkeys(step.of for step in one.steps_of(Normalize)):
         yield Move(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
     yield from in_one_sum(one)
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.identify.blackbox import structure
-from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.box import Bank, last_places
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
 from golden.number.formats import Format, Kind
@@ -26,7 +26,7 @@ from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import NEGATE
 from golden.program.program import Operation
-from golden.program.steps import Multiply, Round, Step, Sum
+from golden.program.steps import Multiply, Step, Sum
 
 Signs = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -195,7 +195,7 @@ def as_rounded(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
         _mode(d, list(_rounded_terms(bank.of_kinds(frozenset((kind,))), name))) for kind, name in ALONE
     } - {None}
     mode = shown.pop() if len(shown) == 1 else None
-    return list(skeletons) if mode is None else [_rounding(one, mode) or one for one in skeletons]
+    return list(skeletons) if mode is None else [one.with_last(rounding=mode) or one for one in skeletons]
 
 
 def _rounded_terms(alone: Bank, name: str) -> Iterator[_Rounded]:
@@ -233,16 +233,6 @@ def _mode(d: Format, terms: Sequence[_Rounded]) -> str | None:
     right = {mode: sum(encode_fraction(d, value, mode) == code for value, code in terms) for mode in MODES}
     first, second = sorted(MODES, key=lambda mode: -right[mode])[:2]
     return first if right[first] > max(right[second], AGREEING * len(terms)) else None
-
-
-def _rounding(one: Candidate, mode: str) -> Candidate | None:
-    """A candidate that rounds its result this way; None if additions round it."""
-    *head, last = one.operations
-    if not isinstance(last.final, Round):
-        return None
-    return one.with_operations(
-        (*head, last.with_steps((*last.steps[:-1], replace(last.final, rounding=mode))))
-    )
 
 
 # Registers --------------------------------------------------------------------------------------------------
@@ -287,10 +277,8 @@ def _few_bits(terms: Numbers, sums: Numbers, d: Format) -> npt.NDArray[np.bool_]
 
 def _ends(numbers: Numbers, end: int) -> npt.NDArray[np.int64]:
     """The exponent of the highest bit (0) or the lowest (1); of zeros one that is above or below all."""
-    significands, exponents = np.frexp(numbers)
-    whole = (significands * 2.0**53).astype(np.int64)
-    lowest = exponents - 54 + np.frexp((whole & -whole).astype(np.float64))[1]
-    return np.where(numbers != 0, lowest if end else exponents - 1, _FAR if end else -_FAR)
+    ends = last_places(numbers) if end else np.frexp(numbers)[1] - 1
+    return np.where(numbers != 0, ends, _FAR if end else -_FAR)
 
 
 def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:

@@ -94,7 +94,7 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     # 1. Properties that every order shares: signs, rounding, bits of results. No skeleton is dropped here.
     made = as_rounded(bank, with_signs(bank, _scaled(bank, skeletons)))
     bits = fitting.bits_of_results(bank)
-    made = made if bits is None else [_narrow(one, bits) or one for one in made]
+    made = made if bits is None else [one.with_last(result_fraction_bits=bits) or one for one in made]
     # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.
     lost = losing(bank, made)
     if lost:
@@ -153,17 +153,7 @@ def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
 def _unscaled(one: Candidate) -> Candidate | None:
     """A candidate that does not multiply by the scales; None if it has none."""
     steps = [[s for s in o.steps if not isinstance(s, Scale)] for o in one.operations]
-    new = one.with_operations(o.with_steps(own) for o, own in zip(one.operations, steps, strict=True))
-    return None if new is None or new.operations == one.operations else new
-
-
-def _narrow(one: Candidate, bits: int) -> Candidate | None:
-    """A candidate with this number of fraction bits in its result; None if it does not end in a rounding."""
-    *head, last = one.operations
-    if not isinstance(last.final, Round):
-        return None
-    steps = (*last.steps[:-1], replace(last.final, result_fraction_bits=bits))
-    return one.with_operations((*head, last.with_steps(steps)))
+    return one.changed_to(o.with_steps(own) for o, own in zip(one.operations, steps, strict=True))
 
 
 def _shows(bank: Bank) -> bool:

@@ -184,9 +184,7 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
     """A sum normalized and cut once more, alone and with one bit more in its addends."""
-    wider = next(
-        (s for o in one.operations for s in o.steps if isinstance(s, Align) and s.of == step.of), None
-    )
+    wider = next((s for s in one.steps_of(Align) if s.of == step.of), None)
     for mode in ("down", "toward_zero", "nearest_even"):
         for bits in range(20, 40) if hints.wide else (START_BITS,):
             normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
@@ -217,7 +215,7 @@ def _split(one: Candidate) -> Iterator[Move]:
             yield Move("c", f"meets the sum of {name}, at {bits} bits", exchange(step, total, then), 1)
     for step in one.steps_of(Align):
         if step.of == ("products",) and step.group is None:
-            sums = [s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.of == step.of]
+            sums = [s for s in one.steps_of(Sum) if s.of == step.of]
             for group in filter(None, groupings(one)) if sums else ():
                 inner: Steps = (replace(step, group=group), Sum(of=("products",), to="groups", group=group))
                 outer: Steps = (_renamed(step, "groups"), replace(sums[0], of=("groups",)))

@@ -270,8 +270,7 @@ def _where_c_is_read(one: Candidate, changed: Callable[[Step], Step], linked: bo
         o.with_steps(map(changed, o.steps)) if o.seed in seeds and (o.k_index or not linked) else o
         for o in one.operations
     )
-    found = one.with_operations(operations)
-    return None if found is None or found.operations == one.operations else found
+    return one.changed_to(operations)
 
 
 def overflowing(one: Candidate, end: int | None = None) -> Candidate | None:
@@ -313,8 +312,7 @@ def in_complement_without_c(one: Candidate) -> Candidate | None:
     def changed(step: Step, seed: str) -> Step:
         return replace(step, complement="c") if isinstance(step, Sum) and seed != "c" else step
 
-    found = one.with_operations(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
-    return None if found is None or found.operations == one.operations else found
+    return one.changed_to(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
 
 
 def dropped_above(one: Candidate, linked: bool = False) -> Candidate | None:

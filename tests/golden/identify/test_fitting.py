@@ -291,7 +291,7 @@ def test_a_width_that_is_a_bit_too_small_to_begin_with_puts_no_sum_behind_others
     search = _Search(FunctionUnit.like(takes, true.dot), 1e6, 200_000, 0, None)
     find_order(search.dense, search.bank)
     near = list(fitting._directed(search.bank, [narrow], time.monotonic() + 60))
-    assert [dict(fitting._aligns(one)[0].fraction_bits)["c"] for one in near] == [24, 29]
+    assert [dict(one.steps_of(Align)[0].fraction_bits)["c"] for one in near] == [24, 29]
     ranked = [fitting.Fit(twice, 1), fitting.Fit(near[1], 5), fitting.Fit(narrow, 40)]
     first = fitting._both_kinds(ranked, 1, 8)[0]
     assert first.candidate is near[1] and fitting._both_kinds(ranked, 1, 0)[0].candidate is twice

@@ -102,7 +102,7 @@ def test_orders_that_add_c_in_the_end_are_ranked_with_that_rounded_to_a_side() -
     assert isinstance(start.operations[-1].final, Additions)
     ends = [one.operations for one in fitting._other_ends(start) if one is not None]
     for mode in ("down", "up", "toward_zero"):
-        assert fitting._adding(start, mode).operations in ends  # type: ignore[union-attr]
+        assert start.with_last(Additions, rounding=mode).operations in ends  # type: ignore[union-attr]
 
 
 def test_the_terms_of_every_second_operation_are_turned_where_each_turns_the_result_before() -> None:
