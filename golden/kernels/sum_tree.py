@@ -65,6 +65,11 @@ class Node:
         """The least term below. Of a node that is made from the bottom up it is one look at its children."""
         return min(one if isinstance(one, int) else one.first for one in self.children)
 
+    @property
+    def binary(self) -> bool:
+        """Whether it and every node below add two terms."""
+        return all(len(node.children) == 2 for node in self.nodes())
+
     def brackets(self) -> str:
         """The tree as nested brackets: "(c + 0 + 1)", a node that loses nothing in square ones."""
         inner = " + ".join(

@@ -58,6 +58,8 @@ class _Marks:
     small: int
     slots: Sequence[int]
     turned: frozenset[int] = frozenset()
+    counted: int = 0
+    """Bits of an answer, in units of y, that count; 0: all. See `_beside`."""
 
     def of(self, place: int) -> tuple[_Codes, _Codes, _Codes]:
         """Codes of M, -M and y of one term."""
@@ -156,10 +158,18 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
         number = takes.formats["d"].decode(code)
         if number.kind < Kind.INFINITY:
             left = number.value / Fraction(2) ** marks.small
+            left = left % 2**marks.counted if marks.counted else left
             if left.denominator == 1 and 0 <= left <= n - 2:
                 sizes[place] = n - int(left)
     found: list[int] = sizes[places_of].tolist()
     return found
+
+
+def _beside(takes: Signature, terms: int) -> int:
+    """Binades between M and y for which all y together are less than the last place below M. An addition that
+    does not round to nearest moves -M or M by whole places for a y, and loses the y. Then the lowest bits of
+    an answer count the y that were added after M and -M had met."""
+    return takes.formats["d"].fraction_bits + 1 + terms.bit_length()
 
 
 def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node | None:
@@ -177,6 +187,8 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
     if not all(takes.formats[name].is_float for name in "abcd"):
         return None
     best = _best(box, bank, slots)
+    if best is None and slots is None:
+        best = _of_moving_sums(box, bank)
     # A unit may have a factor between products and c; then M is another number for c.
     if best is None and (shift := factor_of_products(box)):
         best = _best(box, bank, slots, shift)
@@ -203,6 +215,23 @@ def _best(
         if tree is not None and (best is None or met > best[0]):
             best = met, tree, marks
     return best
+
+
+def _of_moving_sums(box: Box, bank: Bank) -> tuple[int, Node, _Marks] | None:
+    """The tree of rounded additions that move M or -M by a place when y is added to it: rounding toward zero,
+    up or to odd. Where y is below both M and -M, no order of the two leaves a count of y alone."""
+    marks, terms = finite_marks(box), box.takes.k + 1
+    deep = 0 if marks is None else marks.top - _beside(box.takes, terms)
+    if marks is None or deep < marks.small:
+        return None
+    try:
+        little, less = (_codes(box.takes, sign, deep, False) for sign in (1, -1))
+    except Unreachable:
+        return None
+    near = replace(marks, little=little, less=less, small=deep, counted=terms.bit_length())
+    near = replace(near, turned=_turned(box, bank, near))
+    tree = _tree(box, bank, near) if _counts_all(box, bank, near) else None
+    return None if tree is None or not tree.binary else (0, tree, near)
 
 
 def factor_of_products(box: Box) -> int:

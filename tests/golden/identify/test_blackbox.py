@@ -9,6 +9,7 @@ import runpy
 import sys
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from golden.identify.blackbox.box import Bank, Box, BudgetEnded
 from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sources import open_box, read_formats
 from golden.kernels import sum_tree
+from golden.number.rounding import encode_fraction
+from golden.program.signature import Bits
 from golden.program.steps import Fma
 from golden.unit import FunctionUnit
 
@@ -327,6 +330,27 @@ def test_trees_are_built_from_what_is_lost(sizes: list[list[int]], tree: str) ->
     assert found is not None and found.brackets() == tree
     assert (sum_tree.predicted(found) == np.array(sizes)).all()
     assert sum_tree.meeting_sizes(found, [(0, 1), (1, sum_tree.C)]) == [sizes[0][1], sizes[1][2]]
+
+
+@pytest.mark.parametrize("mode", ["toward_zero", "up", "to_odd"])
+def test_a_tree_of_additions_that_do_not_round_to_nearest_is_found(mode: str) -> None:
+    """y below M and y below -M: one of the two moves by a place for each y, in any order of M and -M."""
+    f32, bf16 = map(golden.get_format, ("f32", "bf16"))
+
+    def add(x: Fraction, y: Fraction) -> Fraction:
+        return f32.decode(encode_fraction(f32, x + y, mode)).value
+
+    def dot(a: Bits, b: Bits, c: Bits) -> Bits:
+        found = []
+        for left, right, last in zip(a.tolist(), b.tolist(), c.tolist(), strict=True):
+            p = [bf16.decode(x).value * bf16.decode(y).value for x, y in zip(left, right, strict=True)]
+            total = add(add(add(p[0], p[1]), add(p[2], p[3])), f32.decode(last).value)
+            found.append(encode_fraction(f32, total, mode))
+        return np.array(found, np.uint32)
+
+    asked = Box(FunctionUnit(dot, {"a": bf16, "b": bf16, "c": f32, "d": f32}, 4, "tree"), 5000, float("inf"))
+    tree = sum_order.find_order(asked, Bank(asked.takes))
+    assert tree is not None and tree.brackets() == "(c + ((0 + 1) + (2 + 3)))"
 
 
 @pytest.mark.parametrize("k", [100, 200])
