@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from golden import stimuli
-from golden.identify.blackbox import discriminate, fitting, starting_points
+from golden.identify.blackbox import discriminate, fitting
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, Forced, forced, shrunk, weigh
 from golden.identify.blackbox.first_candidate import Starting
@@ -72,8 +72,7 @@ class Checking(Starting):
             # The candidate is wrong on the bank: change it. After this branch its checks count from zero.
             if fit.wrong:
                 self._ask_wrong_again(candidate)
-                far = fit.wrong > len(self.bank) // STARTS.far and efforts[:1] == [fitting.Effort.ANEW]
-                others = self._others(fit) if far or not efforts else []
+                others = [] if efforts else self._others(fit)
                 if others:
                     self._refit([*others, fit], fitting.Effort.ANY)
                     self.state.differing = {}
@@ -84,16 +83,12 @@ class Checking(Starting):
                     efforts = list(fitting.Effort) if self.state.fit.wrong > fit.wrong else efforts
                     continue
                 effort = efforts.pop(0)
-                few = effort is fitting.Effort.FEW and fit.wrong <= STARTS.handful
-                if few or effort is fitting.Effort.ANEW:  # few wrong answers show little: collect more first
-                    self._round(share)
-                    fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
-                if effort is fitting.Effort.ANEW:
-                    efforts = list(fitting.Effort) if self._anew(fit) else efforts
-                    continue
-                kept = STARTS.fits // 2 if effort < fitting.Effort.INSTEAD else 2
-                others = self._others(explained or fit) if effort is fitting.Effort.FEW else []
-                self._refit([*others, fit, *self.ranked[1:kept]], effort)
+                if effort is fitting.Effort.ORDERS:
+                    if fit.wrong <= STARTS.handful:  # few wrong answers show little: collect more first
+                        self._round(share)
+                        fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
+                    others = self._others(explained or fit)
+                self._refit([*others, fit, *self.ranked[1 : STARTS.fits // 2]], effort)
                 self.state.differing = {}
                 continue
             # The candidate explains the whole bank: search a counterexample in new questions, then in
@@ -118,15 +113,11 @@ class Checking(Starting):
     def _one_more_round(self, fit: fitting.Fit, share: int) -> bool:
         """One more round after all efforts failed; whether the search goes on. A handful of wrong answers
         shows little, and one more counterexample can show what the candidate lacks."""
-        self._round(share)
+        share = min(share, self._share_left())  # what was asked since it was planned
+        if share >= self._least:
+            self._round(share)
         self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, fit.candidate))
         return fit.wrong <= STARTS.handful
-
-    def _anew(self, fit: fitting.Fit) -> bool:
-        """Whether another start, fitted from the beginning, explains more."""
-        self.state.fit, self.state.differing = fit, {}
-        self._also(starting_points.anew(fit.candidate, self.orders, self.bank, STARTS.anew))
-        return self.state.fit.wrong < fit.wrong
 
     def _ask_the_rest(self) -> None:
         """Spends the queries of one moment after the time for fits has ended. A candidate that they refute

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from golden.identify.blackbox import discriminate, early_overflow, fitting, starting_points, structure
+from golden.identify.blackbox import fitting, starting_points, structure
 from golden.identify.blackbox.asking import ORDINARY, Asking
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.early_overflow import of_numbers
-from golden.identify.blackbox.one_term import one_sided, subtracted_products, with_register_limits
+from golden.identify.blackbox.one_term import subtracted_products, with_register_limits
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.questions import SIGNS
-from golden.identify.blackbox.templates import grouped, of_both_signs, skeletons, uncommon
+from golden.identify.blackbox.templates import grouped, of_both_signs, skeletons
 from golden.identify.blackbox.unexplained import Law, by_magnitude
 
 
@@ -56,7 +55,9 @@ class Starting(Asking):
         # others.
         of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
         of_groups = starting_points.counted(self.bank, of_groups)  # masks show nothing: consider all orders
-        subtracted = self._made_in_complement(of_groups)
+        signed = SIGNS in self.bank.kinds  # the sign of a zero c shows that sums are in one's complement
+        every = (*of_groups, *self._made()) if signed else ()
+        subtracted = [new for one in every for new in structure.in_complement(one)]
         for some in (subtracted, of_groups):
             if some:
                 kept = self._begun(ordinary, some, kept)
@@ -77,13 +78,9 @@ class Starting(Asking):
         now = self.state.fit
         if now is not None and now.wrong:
             self._also(self._twins(now))
-        now = self.state.fit
-        # 4. Structures that few units have, only while the candidate is far off: they are many.
-        if now is not None and now.wrong > len(self.bank) // STARTS.near:
-            self._also(self._uncommon(ordinary))
-        # 5. More effort on the best starts. After this stage `fit` is the candidate with the fewest wrong
+        # 4. More effort on the best starts. After this stage `fit` is the candidate with the fewest wrong
         # answers.
-        for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
+        for effort in (fitting.Effort.ORDERS, fitting.Effort.ANY):
             if self.state.fit is not None and self.state.fit.wrong:
                 self._refit(self.ranked[: STARTS.fits // 2], effort)
 
@@ -106,24 +103,9 @@ class Starting(Asking):
         end = self.end
         return found if end is None else [structure.overflowing(one, end) or one for one in found]
 
-    def _made_in_complement(self, of_groups: list[Candidate]) -> list[Candidate]:
-        """Skeletons that subtract in one's complement, if the sign of a zero c shows that, or if sums that
-        need no rounding are wrong to one side. The nearest order without one's complement is seldom the
-        nearest with it."""
-        if SIGNS in self.bank.kinds:
-            return [new for one in (*of_groups, *self._made()) for new in structure.in_complement(one)]
-        if one_sided(self.bank):
-            return list(filter(None, map(structure.in_complement_without_c, self._made())))
-        return []
-
     def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
         """The result of the nearest skeletons, or of a candidate that was kept."""
         self._rank(ordinary, made)
-        for turn in range(QUESTIONS.between if self.end is not None and self.own.pattern is None else 0):
-            if not self._ask_between_orders(ordinary, turn):
-                break
-            ordinary = of_numbers(self.bank.of_kinds(frozenset(ORDINARY)))
-            self._rank(ordinary, made)
         first = fitting.of_both_kinds(self.ranked, STARTS.first)
         self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
         now = self.state.fit
@@ -132,17 +114,6 @@ class Starting(Asking):
         if now is not None and 0 < now.wrong <= STARTS.handful:
             self._query_near(now)
         return self.state.fit
-
-    def _ask_between_orders(self, ordinary: Bank, turn: int) -> bool:
-        """Queries that separate the orders ranked first; whether any operands were found for that."""
-        those = early_overflow.alike_so_far(self.orders, len(ordinary))
-        if len(those) < 2 or self.end is None:
-            return False
-        found = early_overflow.between(those, self.end, partial(self._rng, 2000 + turn))
-        if found is not None and len(found["a"]) <= self.dense.asks // QUESTIONS.lowered_share:
-            self.bank.add(discriminate.TIES, *self.dense.ask(found))
-            return True
-        return False
 
     def _query_near(self, near: fitting.Fit) -> None:
         """One round aimed at a candidate that is wrong on a handful of questions. They show too little of
@@ -176,20 +147,6 @@ class Starting(Asking):
             fitting.Fit(two, one.wrong, one.changes)
             for one in first
             for two in structure.twins(one.candidate)
-        ]
-
-    def _uncommon(self, ordinary: Bank) -> list[fitting.Fit]:
-        """Rare structures after a few changes each, used when no other start is near. They join the
-        orders."""
-        before, until = self.orders, time.monotonic() + self.dense.left / TIMES.sharers
-        first = starting_points.rounded_first(self.bank)
-        forms = [*uncommon(self.takes), *(uncommon(self.takes, first) if first is not None else ())]
-        made = with_register_limits(self.bank, starting_points.counted(self.bank, forms))
-        ranked = fitting.rank(ordinary, self.bank, made, until)
-        self.orders = sorted([*before, *ranked], key=lambda one: one.wrong)
-        near = replace(fitting.hints(self.bank), wide=False)
-        return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), near, until)[
-            : STARTS.halved_fits
         ]
 
     def _simpler(self, found: fitting.Fit, starts: list[fitting.Fit]) -> None:

@@ -15,7 +15,6 @@ from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, zip_longest
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Taken
 from golden.identify.blackbox.joint_keys import SIDES, joint, sticky
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.neighbourhood import alone, moves, nan_words, rare, resets
+from golden.identify.blackbox.neighbourhood import moves, nan_words, rare
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
@@ -45,8 +44,6 @@ _CAUSES = ": nans"
 """End of the key of the table of NaN causes."""
 _ALONE = frozenset((C_ALONE,))
 _MASKS = frozenset((MASKS,))
-_MOST = 0.75
-"""The quantile of errors that is compared between answers to c of both signs."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -136,7 +133,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     shuffled = np.random.default_rng(0).permutation(len(bank))
     few, fewer = (bank.part(shuffled[:count]) for count in (FITS.few, FITS.fewer))
     tried: list[Fit] = []
-    for one in _directed(fewer, candidates, deadline, complemented(whole)):
+    for one in _directed(fewer, candidates, deadline):
         tried.append(Fit(one, wrong_of(fewer, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
@@ -145,12 +142,6 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     best: list[Fit] = []
     for aligns in (False, True):
         best += various((fit for fit in ordered if _aligns(fit.candidate) == aligns), FITS.ranked)
-    best += [
-        Fit(one, 0)
-        for fit in best
-        if not _aligns(fit.candidate)
-        for one in _own_roundings(few, fit, deadline)
-    ]
     fits = _sorted(Fit(fit.candidate, wrong_of(bank, fit.candidate)) for fit in best)
     # 3. Fit the widths of the nearest aligned skeleton; they are a guess for the others.
     aligned = [fit for fit in fits if _aligns(fit.candidate)]
@@ -197,18 +188,14 @@ def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit
     return _sorted([*best, *own])
 
 
-def _directed(
-    few: Bank, candidates: Iterable[Candidate], deadline: float, complemented: Sequence[int] = ()
-) -> Iterator[Candidate]:
+def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> Iterator[Candidate]:
     """Skeletons, each followed by its best variant with other roundings if it adds rounded: masks show no
-    order of units that round in a direction, and one rounding decides most results. `complemented`: widths
-    with which a sum in one's complement is tried."""
+    order of units that round in a direction, and one rounding decides most results."""
     for one in candidates:
         yield one
         if time.monotonic() > deadline:
             continue
         turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
-        turned += [_complemented(one, width) for width in complemented if _in_complement(one)]
         turned += [_cut(one, word) for word in CUT.words] if _aligns(one) and _no_count(few, one) else []
         found = [new for new in turned if new is not None]
         best = min(found, key=lambda new: wrong_of(few, new), default=None)
@@ -251,27 +238,6 @@ def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
     )
 
 
-def _own_roundings(few: Bank, fit: Fit, deadline: float) -> Iterator[Candidate]:
-    """A skeleton without alignments, with another rounding for each of its steps, one after the other."""
-    best = fit
-    steps = [s for s in fit.candidate.steps if hasattr(s, "rounding")]
-    for index in range(len(steps) if 1 < len(steps) <= FITS.roundings else 0):
-        now = [s for s in best.candidate.steps if hasattr(s, "rounding")]
-        if index >= len(now) or time.monotonic() > deadline:
-            break
-        for mode in MODES:
-            changed: dict[str, Any] = {"rounding": mode}
-            new = replace(now[index], **changed)
-            one = best.candidate.with_operations(
-                o.with_steps([new if s == now[index] else s for s in o.steps])
-                for o in best.candidate.operations
-            )
-            if one is not None and (wrong := wrong_of(few, one)) < best.wrong:
-                best = Fit(one, wrong)
-    if best is not fit:
-        yield best.candidate
-
-
 def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
     """Variants of an aligned skeleton: it truncates its results, or rounds everything to odd; it adds terms
     of the other sign than c in one's complement, with or without truncation; it keeps more bits, because one
@@ -309,50 +275,6 @@ def _cut_on_the_way(one: Candidate) -> Candidate | None:
         )
 
     return one.changed_to(map(changed, one.operations))
-
-
-def complemented(bank: Bank) -> list[int]:
-    """Alignment widths with which a sum in one's complement takes from c alone what was measured: one unit of
-    the last place for each zero whose sign is not that of c, and nothing for c of the other sign. Empty if
-    the answers to c of both signs differ equally from it: then c is cut, or nothing is."""
-    takes = bank.takes
-    if not (takes.formats["c"].is_float and takes.formats["d"].is_float):
-        return []
-    c, d = map(bank.of_kinds(_ALONE).values, "cd")
-    known = np.isfinite(c) & np.isfinite(d) & (c != 0)
-    c, d = c[known], d[known]
-    apart, negative = np.abs(np.ldexp(d - c, 1 - np.frexp(c)[1])), np.signbit(c)
-    # Fewer answers to c of one sign show no difference between the signs.
-    needed = 16
-    if min(negative.sum(), (~negative).sum()) < needed:
-        return []
-    # One sign of c has the larger errors, or c is cut whatever its sign is.
-    far, near = sorted((apart[negative], apart[~negative]), key=lambda some: -np.quantile(some, _MOST))
-    # A larger part of c's binade is no error of a few units in the last place.
-    part = 0.5
-    if not 2 * np.quantile(near, _MOST) < np.quantile(far, _MOST) < part:
-        return []
-    # The least error is one unit of the last place; up to k of them make the others.
-    last = int(np.ceil(-np.log2(np.quantile(far[far > 0], 1 - _MOST))))
-    widths = range(last, last + takes.stored_k.bit_length())
-    # No alignment is wider, in bits.
-    widest = 60
-    return [bits for bits in widths if 0 <= bits <= widest]
-
-
-def _complemented(one: Candidate, bits: int) -> Candidate | None:
-    """A skeleton that adds terms of the other sign than c in one's complement, with this width next to c."""
-
-    def changed(step: Step) -> Step:
-        if not (isinstance(step, Align) and "c" in step.of):
-            return step
-        return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
-
-    return one.with_each_step(changed)
-
-
-def _in_complement(one: Candidate) -> bool:
-    return any(step.complement == "c" for o in one.operations for step in o.steps_of(Sum))
 
 
 def bits_of_results(bank: Bank) -> int | None:
@@ -462,24 +384,16 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 class Effort(IntEnum):
-    """How hard a fit tries, each level after those before: single changes of keys and pairs in one step; a
-    fit to questions with few terms first, if much is wrong; changes of steps and of one operation; all of
-    these for new starts; replacing an earlier change; restarting without one or two keys; two changes at a
-    time."""
+    """How hard a search tries, each level after those before: single changes of keys and pairs in one step;
+    the same from other orders of the sum; changes of steps."""
 
     SINGLE = 0
-    FEW = 1
+    ORDERS = 1
     ANY = 2
-    ANEW = 3
-    INSTEAD = 4
-    AGAIN = 5
-    PAIRS = 6
 
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    if effort is Effort.FEW and start.wrong > len(bank) // FITS.far:
-        start = _on_few_terms(bank, start, deadline)
     return Fitting(bank).to(start, deadline, effort)
 
 
@@ -526,19 +440,7 @@ def _hints(bank: Bank) -> Hints:
     if not d.is_float:
         return Hints(_often(bank))
     found = (*nan_words(d, bank.answers.tolist()), *_other_words(bank), *_added_words(bank))
-    return Hints(tuple(dict.fromkeys(found)), last_bit=_last_bit(bank))
-
-
-def _last_bit(bank: Bank) -> int | None:
-    """The exponent of the last bit of which all answers to c alone are multiples; None if it is among the
-    last that the format has."""
-    d = bank.takes.formats["d"]
-    numbers = bank.of_kinds(_ALONE).values("d")
-    ends = last_places(numbers[np.isfinite(numbers) & (numbers != 0)])
-    least = int(ends.min()) if len(ends) else None
-    # Multiples of a power of two this many bits above the format's least have a cause.
-    coarse = 24
-    return None if least is None or least < d.min_exponent - d.fraction_bits + coarse else least
+    return Hints(tuple(dict.fromkeys(found)))
 
 
 def _often(bank: Bank) -> tuple[int, ...]:
@@ -623,16 +525,6 @@ def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
         codes = bank.operands[name].reshape(len(bank), -1)
         found |= np.isin(codes, stimuli.special_codes(bank.takes.formats[name])).any(axis=1)
     return found
-
-
-def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
-    """A candidate that is far off, fitted to the questions with few terms alone: their answers do not depend
-    on the order of the sum, and a wrong order does not hide them."""
-    few = bank.of_kinds(KINDS)
-    own = Fit(start.candidate, wrong_of(few, start.candidate), start.changes)
-    found = Fitting(few).to(own, deadline, Effort.ANY)
-    wrong = wrong_of(bank, found.candidate)
-    return Fit(found.candidate, wrong, found.changes) if wrong < start.wrong else start
 
 
 def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
@@ -745,14 +637,6 @@ class Fitting:
                 Pass("change a key", self._keys, "no single change of a key explains more", Effort.SINGLE),
                 Pass("change two keys at once", self._joint, "nor do two keys of a step", Effort.SINGLE),
                 Pass("change the steps", self._steps, "nor does any step more, less or other", Effort.ANY),
-                Pass("change one operation", self._alone, "nor does a change of one operation", Effort.ANY),
-                Pass(
-                    "replace a change", self._instead, "nor another key for one that is set", Effort.INSTEAD
-                ),
-                Pass("restart without keys", self._again, "nor a fit without one or two keys", Effort.AGAIN),
-                Pass(
-                    "change two things", self._pairs, "nor two changes of which neither helps", Effort.PAIRS
-                ),
             ]
         )
         self.search.statistics = bank.statistics
@@ -786,62 +670,3 @@ class Fitting:
 
     def _steps(self, best: Fit, deadline: float) -> Fit | None:
         return self._step(best, rare(best.candidate), deadline)
-
-    def _alone(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, alone(best.candidate, self.hints), deadline)
-
-    def _instead(self, best: Fit, deadline: float) -> Fit | None:
-        """Replaces a change that was taken before by another one: the first that helps."""
-        # Without an earlier change the candidate is worse; another key in its place has to explain more.
-        for reset in resets(best.candidate):
-            start = reset.apply(best.candidate)
-            if start is None or time.monotonic() > deadline:
-                continue
-            changes = [*best.changes, Taken(reset.text, best.candidate, start)]
-            tried = chain(moves(start, self.hints), joint(start))
-            better = _step(self._of(best), Fit(start, best.wrong, changes), tried, deadline, best)
-            if better is not None:
-                return better
-        return None
-
-    def _again(self, best: Fit, deadline: float) -> Fit | None:
-        """Resets one or two keys of the candidate and fits again: the first better result. Changes that
-        together explain a part can block those that explain all."""
-        back = list(resets(best.candidate))
-        rng = np.random.default_rng(len(back))
-        pairs = [
-            tuple(rng.choice(len(back), 2, replace=False))
-            for _ in range(FITS.restarts if len(back) > 1 else 0)
-        ]
-        # Each key alone, then some pairs: the fit without them may find what they blocked.
-        for given_up in (*((index,) for index in range(len(back))), *pairs):
-            start: Candidate | None = best.candidate
-            for index in given_up:
-                start = None if start is None else back[index].apply(start)
-            if start is None or time.monotonic() > deadline:
-                continue
-            changes = [*best.changes, *(Taken(back[index].text, best.candidate, start) for index in given_up)]
-            found = self.to(Fit(start, wrong_of(self.bank, start), changes), deadline, Effort.SINGLE)
-            if found.wrong < best.wrong:
-                return found
-        return None
-
-    def _pairs(self, best: Fit, deadline: float) -> Fit | None:
-        """Two joint changes where no single one helps: the first of them is among those that harm least."""
-        firsts: list[tuple[int, int, Move, Candidate]] = []
-        near = replace(self.hints, wide=False)
-        # First changes that show at all; of these the ones that harm least.
-        for index, move in enumerate(moves(best.candidate, Hints(self.hints.words))):
-            if time.monotonic() > deadline:
-                return None
-            new = move.apply(best.candidate)
-            if new is not None and not self._of(best).alike(new, best.candidate):
-                firsts.append((self._of(best).wrong(new), index, move, new))
-        firsts.sort(key=lambda one: one[:2])
-        # A second change near the values that are there, on top of each.
-        for _, _, move, new in firsts[: FITS.beam]:
-            changes = [*best.changes, Taken(move.text, best.candidate, new)]
-            better = _step(self._of(best), Fit(new, best.wrong, changes), moves(new, near), deadline)
-            if better is not None and better.wrong < best.wrong:
-                return better
-        return None

@@ -57,22 +57,11 @@ class Hints:
     wide: all values of integers and all entries that can be added to a list; if false, values near the
         present one.
     faults: also keys that only faults set; if false, only the ones that are set.
-    last_bit: exponent of the last bit of which the answers to c alone are multiples, if it is high.
     """
 
     words: tuple[int, ...] = ()
     wide: bool = True
     faults: bool = True
-    last_bit: int | None = None
-
-
-def with_change(operation: Operation, change: Callable[[Steps], Steps]) -> Operation:
-    return operation.with_steps(change(operation.steps))
-
-
-def instead_of(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
-    """The last steps of operations in another form."""
-    return lambda now: (*now[: -len(steps)], *by) if now[-len(steps) :] == steps else now
 
 
 def swapping_steps(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import combinations, product
-from typing import Any
 
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.candidates import Candidate, with_results
@@ -35,7 +34,7 @@ from golden.identify.blackbox.step_changes import (
     structural,
 )
 from golden.identify.blackbox.step_registers import with_registers
-from golden.identify.blackbox.templates import guarded_formats, inner_formats
+from golden.identify.blackbox.templates import guarded_formats
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program import keys
@@ -66,7 +65,6 @@ def rare(one: Candidate) -> Iterator[Move]:
     ones, other links between operations."""
     for step in one.steps:
         yield from _read(one, step)
-        yield from _rounded_to(one, step)
     for what, make in (("in", structure.put_in), ("out", structure.taken_out), ("", structure.exchanged)):
         for label, steps, changed in make(one):
             yield Move(f"{label}: put {what}" if what else label, "", swapping_steps(steps, changed), 1)
@@ -75,34 +73,6 @@ def rare(one: Candidate) -> Iterator[Move]:
     for fmt in guarded_formats(one.takes) if len(one.operations) > 1 else ():
         register = of_earlier(partial(with_results, fmt=fmt))
         yield whole_change("earlier results: format", fmt.name, register, 1)
-
-
-def _rounded_to(one: Candidate, step: Step) -> Iterator[Move]:
-    """The format and the rounding of an intermediate result together: a wrong one of the two hides that the
-    other is right."""
-    now = getattr(step, "format", None)
-    if step.to == "d" or now is None:
-        return
-    formats = (*inner_formats(one.takes), *guarded_formats(one.takes))
-    for fmt, mode in product(formats, keys.ROUNDING.words):
-        if fmt != now:
-            new: dict[str, Any] = {"format": fmt, "rounding": mode, "nan": None}
-            label = key_label(step, "format")
-            yield Move(label, f"{fmt.name}, {mode}", replacing_step(step, replace(step, **new)), 1)
-
-
-def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """The same changes in only one of several operations."""
-    for index, operation in enumerate(one.operations) if len(one.operations) > 1 else ():
-        part = replace(one, operations=(operation,))
-        tried = [
-            move
-            for step in dict.fromkeys(operation.steps)
-            for faults in (False, True)
-            for move in _keys(one, step, hints, faults)
-        ]
-        for move in (*tried, *rare(part)):
-            yield replace(move, only=index, rank=move.rank + 1, key=f"{operation.to}: {move.key}")
 
 
 def resets(one: Candidate) -> Iterator[Move]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.identify.blackbox import structure
-from golden.identify.blackbox.box import Bank, last_places
+from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
 from golden.number.formats import Format, Kind
@@ -241,44 +241,8 @@ _SEEN, _MOST = 16, 0.5
 """Terms too wide for a register that are needed to decide, and the share of them that has to agree."""
 _ROUNDED = 1 / 16
 """The largest distance from an integer of the logarithm of a loss: results are rounded."""
-_FEW_BITS, _LOWEST, _FAR = 8, -16, 1 << 20
-"""Places within which nothing is cut; the lowest place for that; and an exponent beyond all others."""
 _CLAMPED = 1 - 2.0**-6
 """Answers above this part of the largest one are at the end of a register that saturates."""
-
-
-def one_sided(bank: Bank) -> bool:
-    """Whether sums that need few bits have wrong answers, all of them too small or all too large. Nothing is
-    cut of such sums, so rounding cannot be the cause; one's complement by the sign of something other than an
-    operand can, because it changes sums of one sign only."""
-    takes = bank.takes
-    if not all(takes.formats[name].is_float for name in "abcd"):
-        return False
-    a, b, c, answers = map(bank.values, "abcd")
-    with np.errstate(all="ignore"):
-        terms = np.concatenate([a * b, c[:, None]], axis=1)
-        sums = terms.sum(axis=1)
-        known = np.isfinite(terms).all(axis=1) & np.isfinite(sums) & np.isfinite(answers)
-    known &= (terms != 0).any(axis=1)
-    known[known] &= _few_bits(terms[known], sums[known], takes.formats["d"])
-    less, more = (np.count_nonzero(known & some) for some in (answers < sums, answers > sums))
-    return bool(min(less, more) == 0 and max(less, more) >= _SEEN)
-
-
-def _few_bits(terms: Numbers, sums: Numbers, d: Format) -> npt.NDArray[np.bool_]:
-    """Sums whose terms all lie within a few places, not far below 1, where the point of a register can be,
-    and which d represents exactly among its normal numbers."""
-    top, low = (fold(_ends(terms, end), axis=1) for fold, end in ((np.max, 0), (np.min, 1)))
-    first, last = (_ends(sums[:, None], end)[:, 0] for end in (0, 1))
-    fits = (first - last <= d.fraction_bits) & (first <= d.max_exponent)
-    near = (top - low <= _FEW_BITS) & (low >= max(d.min_exponent, _LOWEST))
-    return np.asarray(near & (fits | (sums == 0)))
-
-
-def _ends(numbers: Numbers, end: int) -> npt.NDArray[np.int64]:
-    """The exponent of the highest bit (0) or the lowest (1); of zeros one that is above or below all."""
-    ends = last_places(numbers) if end else np.frexp(numbers)[1] - 1
-    return np.where(numbers != 0, ends, _FAR if end else -_FAR)
 
 
 def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
@@ -355,8 +319,7 @@ def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons that lose the products which change no answer; empty if all products show, or none does, or
     no skeleton loses exactly these.
 
-    A chain may add nothing to its earlier result, or leave that unaligned whatever lies between. Then only
-    the products of its last operation show."""
+    A chain may add nothing to its earlier result. Then only the products of its last operation show."""
     takes = bank.takes
     if not all(takes.formats[name].is_float for name in "abd"):
         return []
@@ -368,7 +331,8 @@ def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
         return []
     earlier = [(one, _before_the_last(one)) for one in skeletons]
     chains = [one for one, before in earlier if lost <= before and not shown & before]
-    return [new for one in chains for new in _without_earlier(one, min(every, default=None))]
+    made = (structure.uncounted(one, "c", linked=True) for one in chains)
+    return [one for one in made if one is not None]
 
 
 def _exponents(bank: Bank) -> dict[int, frozenset[int]]:
@@ -388,11 +352,3 @@ def _before_the_last(one: Candidate) -> frozenset[int]:
     """The products of all operations except the last one that has any."""
     *earlier, _ = [frozenset(o.k_index) for o in one.operations if o.k_index] or [frozenset()]
     return frozenset().union(*earlier)
-
-
-def _without_earlier(one: Candidate, floor: int | None) -> Iterator[Candidate]:
-    """A chain whose sums of products leave out the earlier result, whose alignments drop it, or add it
-    unshifted: then it shows at a floor, unless that is below all results."""
-    dropped = structure.dropped_above(one, linked=True)
-    unshifted = structure.unshifted(one, floor)
-    yield from filter(None, (structure.uncounted(one, "c", linked=True), dropped, unshifted))

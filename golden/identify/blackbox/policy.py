@@ -43,7 +43,6 @@ class QuestionPolicy:
             reported as undecided.
         shrunk: counterexamples that are shrunk in one round; `shrinking`: questions in one batch for that;
             `shrunk_kept`: of each of the last batches, those that join the bank.
-        between: rounds that separate equally ranked orders before one of them is fitted.
         clean: rounds without a counterexample before a candidate is separated from its rivals, because a
             round costs less than that. One round is enough when few questions are left.
         separating: operands of each kind that are drawn to separate rivals, the first and the second time.
@@ -80,7 +79,6 @@ class QuestionPolicy:
     shrunk: int = 3
     shrinking: int = 192
     shrunk_kept: int = 64
-    between: int = 3
     clean: int = 3
     separating: tuple[int, ...] = (1000, 1000)
 
@@ -127,7 +125,6 @@ class StartPolicy:
     Attributes:
         fits: starts that are fitted; `first`: how many of them before the questions with few terms are used.
         halved: starts that each take a few changes; `halved_fits`: how many of them are then fitted.
-        anew: starts that are fitted from the beginning when no single change of the best candidate helps.
         others: other orders that are fitted when no change of a key explains a counterexample.
         far: a candidate farther than this has another order of the sum rather than two wrong keys: other
             orders are tried before more effort.
@@ -139,7 +136,6 @@ class StartPolicy:
     first: int = 2
     halved: int = 16
     halved_fits: int = 4
-    anew: int = 8
     others: int = 3
     far: int = 50
     hopeless: int = 8
@@ -159,14 +155,11 @@ class FitPolicy:
             they rank equally, because one counterexample is explained by many changes that are wrong
             elsewhere.
         extra: changes that are tried together with the best one; `of_a_key`: how many may belong to one key.
-        beam: the first of two joint changes.
-        restarts: pairs of keys that are reset together before a fit is repeated.
         causes: entries that are added in a row to the table of NaN causes.
         far: a candidate wrong on more than one question in 8 is first fitted to those with few terms.
         few: ordinary questions on which guessed widths and roundings are ranked; `fewer`: all skeletons.
         ranked: skeletons that align, and others, that are compared with all ordinary questions.
         fitted: ranked skeletons whose widths and roundings are fitted.
-        roundings: rounding steps of a skeleton up to which each is tried with a rounding of its own.
         near: starts are near each other if they differ on fewer than one question in 200.
         guesses: fraction bits of alignments to begin with: any other width is near one of them.
         halvings: rounds in which starts are halved; `coarse`: questions of each sample for that; `left`: the
@@ -180,15 +173,12 @@ class FitPolicy:
     alike: int = 96
     extra: int = 40
     of_a_key: int = 6
-    beam: int = 40
-    restarts: int = 24
     causes: int = 12
     far: int = 8
     few: int = 256
     fewer: int = 160
     ranked: int = 40
     fitted: int = 10
-    roundings: int = 4
     near: int = 200
     guesses: tuple[int, ...] = (11, 17, 23, 29, 35, 41)
     halvings: int = 4

@@ -244,7 +244,7 @@ class _Passive:
             more = [best] if best is not None else []
             best = self._best(bank, [*more, *ranked[: RECORDINGS.orders]], fitting.Effort.SINGLE)
         if best is not None and best.wrong:
-            best = self._best(bank, [best], fitting.Effort.PAIRS)
+            best = self._best(bank, [best], fitting.Effort.ANY)
         return best
 
     def _best(self, bank: Bank, starts: list[fitting.Fit], effort: fitting.Effort) -> fitting.Fit | None:

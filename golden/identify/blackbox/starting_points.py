@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,9 @@ from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.one_term import as_rounded, losing, with_signs
 from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
 from golden.identify.blackbox.step_registers import relabelled, with_registers
-from golden.identify.blackbox.templates import inner_formats, uncommon
 from golden.identify.sample import evenly
-from golden.number.formats import Format, Kind
+from golden.number.formats import Kind
 from golden.number.frozen import replace
-from golden.program.keys import ROUNDING
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -88,9 +85,8 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
 def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons with the signs and the final rounding that answers to one term show, and with the bits of
     results. Their sums leave out what no finite answer shows: c, or the products. Faulty units check special
-    values of operands that they do not add; or drop c if it lies too far above the other terms; or lose some
-    products alone. If finite operands have infinite answers, the terms may be added after all, with an
-    overflow of all nonzero products."""
+    values of operands that they do not add, or lose some products alone. If finite operands have infinite
+    answers, the terms may be added after all, with an overflow of all nonzero products."""
     # 1. Properties that every order shares: signs, rounding, bits of results. No skeleton is dropped here.
     made = as_rounded(bank, with_signs(bank, _scaled(bank, skeletons)))
     bits = fitting.bits_of_results(bank)
@@ -103,32 +99,11 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):
             found = [structure.uncounted(one, name) for one in made]
-            found += [structure.dropped_above(one) for one in made if name == "c"]
             left_out = [one for one in found if one is not None]
             if _overflows(alone):
                 left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
             made = left_out or made
     return made
-
-
-def rounded_first(bank: Bank) -> tuple[Format, str] | None:
-    """How products, or chains of them, are rounded before they are summed: the format and direction that
-    explain most answers to one product; None if exact products explain equally many."""
-    few, takes = bank.of_kinds(ONE), bank.takes
-
-    def least(first: tuple[Format, str] | None) -> int:
-        made = _scaled(bank, uncommon(takes, first, plain=True))
-        own = (one for one in made if first is not None or not _rounds_products(one))
-        return min((fitting.wrong_of(few, one) for one in own), default=len(few))
-
-    tried = {first: least(first) for first in product(inner_formats(takes), ROUNDING.words)}
-    best = min(tried, key=lambda first: tried[first])
-    return best if tried[best] < least(None) else None
-
-
-def _rounds_products(one: Candidate) -> bool:
-    first = (s for o in one.operations for s in o.steps if isinstance(s, Multiply | Fma))
-    return any(step.format is not None for step in first)
 
 
 def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
@@ -210,36 +185,14 @@ def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
     yield from made.values()
 
 
-def anew(best: Candidate, ranked: Iterable[Fit], bank: Bank, most: int) -> list[Fit]:
-    """Skeletons with their own alignments and sums, and the other steps of the best candidate. Widths that
-    explained the first questions can block widths that explain all, and no few changes lead from one to the
-    other. The nearest first, one of each shape."""
-    found: dict[object, Fit] = {}
-    for fit in ranked:
-        new = _with_outer_ends(fit.candidate, best)
-        if new is not None and new.operations not in found:
-            found[new.operations] = Fit(new, fitting.wrong_of(bank, new))
-    return fitting.various(sorted(found.values(), key=lambda fit: fit.wrong), most)
-
-
-def _with_outer_ends(one: Candidate, source: Candidate) -> Candidate | None:
-    """A candidate with the ends of a fitted program whose operations are alike; unchanged for another
-    program."""
-    if len({operation.steps for operation in source.operations}) > 1:
-        return one
-    last = source.operations[-1]
-    return one.with_operations(_changed(o, last, inner=False, sums=False) for o in one.operations)
-
-
-def _changed(operation: Operation, source: Operation, inner: bool, sums: bool = True) -> Operation:
-    """An operation with the keys of a fitted one; `sums`: also its alignments, sums and normalizations."""
+def _changed(operation: Operation, source: Operation, inner: bool) -> Operation:
+    """An operation with the keys of a fitted one."""
     steps: list[Step] = []
     if operation.k_index:
         steps += [step for step in source.steps if _of_operands(step)]
-    written = {step.to: step for step in source.steps if sums and isinstance(step, Sum)}
+    written = {step.to: step for step in source.steps if isinstance(step, Sum)}
     for step in operation.steps:
-        known = sums or not isinstance(step, Align | Sum | Additions)
-        found = _counterpart(step, source.steps, inner) if known else None
+        found = _counterpart(step, source.steps, inner)
         steps.append(step if found is None else _like(step, found))
         if isinstance(step, Sum) and step.to in written:
             steps += [s for s in source.steps if isinstance(s, Normalize) and s.of == (step.to,)]

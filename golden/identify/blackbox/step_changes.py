@@ -189,10 +189,6 @@ def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
         for bits in range(20, 40) if hints.wide else (START_BITS,):
             normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
             yield Move(f"normalize of {step.to}", f"{bits}, {mode}", put_behind(step, normal), 1)
-            if hints.last_bit is not None:
-                least = replace(normal, min_exponent=hints.last_bit + bits)
-                said = f"{bits}, {mode}, not below 2^{least.min_exponent}"
-                yield Move(f"normalize of {step.to}", said, put_behind(step, least), 1)
             if wider is not None:
                 table = tuple((name, n + 1 if name == step.of[0] else n) for name, n in wider.fraction_bits)
                 before = replacing_step(wider, replace(wider, fraction_bits=table))

@@ -17,7 +17,7 @@ from golden.identify.blackbox.step_registers import renamed, with_registers
 from golden.number.formats import Format, get_format
 from golden.number.frozen import replace
 from golden.program.compiling import holds
-from golden.program.keys import FLUSH, ORDER, ROUNDING, Registers, declared
+from golden.program.keys import FLUSH, ORDER, Registers, declared
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -305,46 +305,6 @@ def in_complement(one: Candidate) -> Iterator[Candidate]:
     yield from found.values()
 
 
-def in_complement_without_c(one: Candidate) -> Candidate | None:
-    """A candidate whose exact sums without c are in one's complement, by the sign of the term itself. None if
-    all sums have c."""
-
-    def changed(step: Step, seed: str) -> Step:
-        return replace(step, complement="c") if isinstance(step, Sum) and seed != "c" else step
-
-    return one.changed_to(o.with_steps([changed(s, o.seed) for s in o.steps]) for o in one.operations)
-
-
-def dropped_above(one: Candidate, linked: bool = False) -> Candidate | None:
-    """A candidate whose alignments drop a c that lies above all other terms, even if c is alone: their
-    maximum has a floor that is below every result. None if c is aligned with nothing. `linked`: also for
-    earlier results in the place of c."""
-    return _left_out(one, "dropped", _least(one), linked)
-
-
-def unshifted(one: Candidate, floor: int | None) -> Candidate | None:
-    """A candidate whose alignments add c, or an earlier result in its place, without a shift if it lies above
-    all other terms; alone it lies at a floor, by default one below every result. None if c is aligned with
-    nothing."""
-    least = min(_least(one) - 2, _all_products(one)) if floor is None else floor
-    return _left_out(one, "unshifted", least, linked=True)
-
-
-def _least(one: Candidate) -> int:
-    """The exponent of the least nonzero result."""
-    d = one.formats["d"]
-    return d.min_exponent - d.fraction_bits if d.is_float else 0
-
-
-def _left_out(one: Candidate, rule: str, floor: int, linked: bool) -> Candidate | None:
-    rest: dict[str, Any] = {"maximum": (), "left_out": (("c", rule),), "floor": floor}
-
-    def changed(step: Step) -> Step:
-        return replace(step, **rest) if isinstance(step, Align) and {"c"} < set(step.of) else step
-
-    return _where_c_is_read(one, changed, linked)
-
-
 def twins(one: Candidate) -> Iterator[Candidate]:
     """The same in more operations, each with its own keys for special values and results: the roundings
     between two operations cannot be expressed in one."""
@@ -400,21 +360,6 @@ def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = No
     """The steps of an exact sum of existing registers, rounded once."""
     last = Round(of=("total",), format=fmt, rounding=rounding, overflow="ieee", zero="signed")
     return (SpecialValues(of=of, nan=nan), Sum(of=of, to="total"), last)
-
-
-def narrowed(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
-    """c converted by a separate operation before anything reads it, and rounded there to fewer bits."""
-    c = one.takes.formats["c"]
-    if not c.is_float or _NARROWED in {operation.to for operation in one.operations}:
-        return
-    for fmt in dict.fromkeys((c, _F32)) if c.fraction_bits <= _F32.fraction_bits else (c,):
-        for bits, mode in product(range(c.fraction_bits), ROUNDING.words):
-            *body, last = _exact(("c",), fmt, mode)
-            assert isinstance(last, Round)
-            steps: Steps = (*body, replace(last, result_fraction_bits=bits))
-            first = replace(one.operations[0].with_steps(steps), k_index=(), seed="c", addends=())
-            rest = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
-            yield f"{bits} bits of {fmt.name}, {mode}", (replace(first, out_format=fmt, to=_NARROWED), *rest)
 
 
 def _with(operations: Sequence[Operation], index: int, **changes: Any) -> tuple[Operation, ...]:

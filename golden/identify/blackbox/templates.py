@@ -31,7 +31,6 @@ _F64 = get_format("f64")
 _MOST_SLICES = 8
 """Slices of a chain, at most."""
 _INNER = ("f32", "f16", "bf16", "tf32", "f64", "e5m2", "e4m3", "s32", "s8", "u8")
-_PLAIN_END = "exact, one sum"
 Group = tuple[str, int]
 Forms = dict[str, list[Step]]
 _Levels = Callable[[int, bool], Forms]
@@ -42,8 +41,6 @@ class _Frame:
     """The properties that all skeletons of one unit share."""
 
     takes: Signature
-    first: tuple[Format, str] | None = None
-    """How products, or chains of them, are rounded, where that is known."""
 
     @property
     def d(self) -> Format:
@@ -177,13 +174,6 @@ def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tupl
         yield "both by leading bits", (*found, Largest((products,), True, -2, None))
 
 
-def leading_bits(takes: Signature, of: tuple[str, ...]) -> list[tuple[Largest, ...]]:
-    """What terms can be aligned to: the largest exponent of the operands, and the candidates that see leading
-    bits."""
-    first, *others = of
-    return [(), *(widest for _, widest in _leading(_Frame(takes), first, tuple(others)))]
-
-
 def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
     """The products are summed first; then c is added. Terms aligned to the leading bit of c are cut in two's
     complement; products are cut likewise before, or by magnitude."""
@@ -303,42 +293,6 @@ def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
         *f.specials("total"),
         replace(f.last(), zero="signed"),
     ]
-
-
-def _uncommon(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
-    """Every combination of head, alignment and end of a sum, including combinations that no known datapath
-    has: terms rounded before an exact sum, terms aligned before rounded additions."""
-    for name, head, term in _heads(f):
-        of = (term, "c")
-        start = [*head, *f.specials(*of)]
-        for cut, middle in {
-            "exact": [],
-            "aligned": [align(of)],
-            "aligned before c": [align((term,))],
-            "aligned, and with c": [align((term,)), align(of)],
-        }.items():
-            for end, steps in _ends(f, of):
-                yield f"{name}, {cut}, {end}", [*start, *middle, *steps]
-
-
-def _heads(f: _Frame) -> Iterator[tuple[str, list[Step], str]]:
-    """(what, steps, register of the terms): exact products, rounded ones, and chains of multiply-adds."""
-    scaled, (inner, mode) = bool(f.takes.scale_block), f.first or (f.inner, _RNE)
-    rounded = Multiply(to="products", format=inner, rounding=mode)
-    if f.first is None:
-        yield "products", f.products, "products"
-    yield "rounded products", [rounded, *f.products[1:]], "products"
-    for start in ("product", "zero"):
-        chain = Fma(to="dot", format=inner, rounding=mode, start=start)
-        yield f"multiply-adds from {start}", [chain, *([Scale(of=("dot",))] if scaled else [])], "dot"
-
-
-def _ends(f: _Frame, of: tuple[str, ...]) -> Iterator[tuple[str, list[Step]]]:
-    """An exact sum that is rounded, and rounded additions, each alone and with one more rounding."""
-    yield "one sum", [Sum(of=of, to="total"), f.last()]
-    for order in ("sequential", "tree"):
-        yield f"{order} additions", [f.adds(of, order)]
-        yield f"{order} additions, rounded", [f.adds(of, order, "total"), replace(f.last(), zero="signed")]
 
 
 # Operations one after the other -----------------------------------------------------------------------------
@@ -471,18 +425,6 @@ def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
     return list(filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f))))
 
 
-def uncommon(
-    takes: Signature, first: tuple[Format, str] | None = None, plain: bool = False
-) -> list[Candidate]:
-    """Candidates of one operation that are worth a try if no other is near. `first`: only those whose
-    products, or chains of them, are rounded in this way; `plain`: only those that are summed exactly with
-    c."""
-    f = _Frame(takes, first)
-    everything = tuple(range(takes.stored_k))
-    forms = (one for one in _uncommon(f) if not plain or one[0].endswith(_PLAIN_END))
-    return list(filter(None, (_one(f, name, steps, everything) for name, steps in forms)))
-
-
 def of_both_signs(takes: Signature, negative: Sequence[int]) -> list[Candidate]:
     """Candidates for a unit that subtracts these products and adds the others: c and those that it adds come
     first, because the language has one sign for all products of an operation."""
@@ -544,9 +486,9 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
         yield from _both(f, _without_trace(_late_and_grouped(f), ("dot",)), everything)
         yield from _both(f, _in_fixed_point(_late_and_grouped(f), ("dot",)), everything)
     # Every node adds two terms: rounded additions are the usual reason.
-    if is_binary(tree):
+    if tree.binary:
         yield from rounded_trees(f.takes, tree)
-    if binary or f.takes.stored_k <= 2 or is_binary(tree):
+    if binary or f.takes.stored_k <= 2 or tree.binary:
         yield from _both(f, _chains(f), order)
     met = ("groups", "dot") if _products_first(tree) else ("groups",)
     # Groups that form nodes of the tree.
@@ -765,11 +707,6 @@ def _integer_chain(f: _Frame, slices: list[tuple[int, ...]], overflow: str, name
         ]
         operations.append(operation(f.takes, steps, members, seed, (), f.d, "d" if last else f"r{index}"))
     return candidate(f.takes, operations, f"chain of sums ({name}), {overflow} after each")
-
-
-def is_binary(tree: Node) -> bool:
-    """Whether every node adds two terms."""
-    return len(tree.children) == 2 and all(is_binary(one) for one in tree.children if isinstance(one, Node))
 
 
 def rounded_trees(takes: Signature, tree: Node) -> Iterator[Candidate | None]:

@@ -11,23 +11,20 @@ import pytest
 
 import golden
 from golden.identify.blackbox import (
-    early_overflow,
     fitting,
     joint_keys,
     moves,
     starting_points,
-    structure,
 )
-from golden.identify.blackbox.box import Bank, BudgetEnded
+from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.fitting import Effort, Fit
-from golden.identify.blackbox.policy import FITS, STARTS
+from golden.identify.blackbox.fitting import Fit
+from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.templates import skeletons
-from golden.number.formats import get_format
 from golden.program.signature import Signature
-from golden.program.steps import Additions, Align, Multiply, Round, SpecialValues, Step
+from golden.program.steps import Additions, Align, Multiply, Round, Step
 from golden.unit import FunctionUnit, signature_of
 
 CHAIN = "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32"
@@ -51,20 +48,6 @@ def with_keys(one: Candidate, kind: type[Step], **keys: Any) -> Candidate:
 def reached(one: Candidate) -> list[object]:
     made = (move.apply(one) for move in joint_keys.joint(one))
     return [new.operations for new in made if new is not None]
-
-
-def test_what_is_spared_and_the_side_that_numbers_are_cut_to_are_changed_together() -> None:
-    start = with_keys(plain(), Align, rounding="toward_zero")
-    wanted = with_keys(start, Align, rounding="down", spared=(("products", -140),))
-    assert wanted.operations in reached(start)
-
-
-def test_zeros_take_part_in_the_maximum_together_with_the_format_of_products() -> None:
-    """Products that a format holds are the same in it, but for the exponent of a zero."""
-    start = plain()
-    rounded = with_keys(start, Multiply, format=get_format("f32"), rounding="toward_zero")
-    wanted = with_keys(rounded, Align, zeros="maximum")
-    assert wanted.operations in reached(start)
 
 
 def test_a_sticky_bit_is_tried_below_every_width() -> None:
@@ -116,65 +99,6 @@ def test_the_terms_of_every_second_operation_are_turned_where_each_turns_the_res
     made = starting_points.counted(bank, made)
     assert box.operations in [one.operations for one in made]
     assert start.operations not in [one.operations for one in made]
-
-
-def test_orders_are_told_apart_where_products_overflow_early() -> None:
-    """They differ in what is kept below the last bit, next to ties."""
-    some = [*chains(1, "one exact sum, rounded in f64"), *chains(8, "operations: one aligned sum")[:1]]
-    those = [new for one in some if (new := structure.overflowing(one, -20)) is not None]
-    asked = early_overflow.between(those, -20, lambda *numbers: np.random.default_rng([3, *numbers]))
-    assert asked is not None and len(asked["a"]) >= 4
-    one, other = (each.dot(**asked) for each in those)
-    assert (one != other).all()
-    assert np.isfinite(golden.to_float("f16", one)).all()
-    ranked = [Fit(one, wrong) for one, wrong in zip((*those, plain()), (3, 4, 15), strict=True)]
-    assert early_overflow.alike_so_far(ranked, 1000) == those
-
-
-def test_skeletons_get_what_the_best_candidate_does_before_and_after_the_sum() -> None:
-    best = with_keys(plain(), Align, fraction_bits=(("products", 9), ("c", 9)), floor=-2)
-    best = with_keys(best, SpecialValues, opposite_infinities="negative")
-    bank = Bank(best.takes)
-    made = [one for one in skeletons(best.takes, None) if one.order == "one aligned sum"]
-    (start,) = starting_points.anew(best, [Fit(one, 0) for one in made], bank, 8)
-    (align,) = start.candidate.operations[0].steps_of(Align)
-    (specials,) = start.candidate.operations[0].steps_of(SpecialValues)
-    assert align == made[0].operations[0].steps_of(Align)[0]
-    assert specials.opposite_infinities == "negative"
-
-
-@pytest.mark.parametrize(("wrong", "then"), [(3, Effort.SINGLE), (9, Effort.INSTEAD)])
-def test_a_start_that_explains_more_from_the_beginning_goes_on_with_the_least_effort(
-    wrong: int, then: Effort, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ins = golden.instruction("volta", "HMMA.884.F32.F32")
-    search, one = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None), plain()
-    operands = {
-        name: np.zeros((500, *codes.shape[1:]), codes.dtype)
-        for name, codes in Bank(one.takes).operands.items()
-    }
-    search.bank.add("zeros", operands, one.dot(**operands))
-    search.bank.answers[:9] ^= 1
-    search.state.fit = Fit(one, 9)
-    done: list[Any] = []
-
-    def also(self: _Search, starts: list[Fit]) -> None:
-        done.append("anew")
-        self.state.fit = Fit(one, wrong)
-
-    def refit(self: _Search, starts: Any, effort: Effort, quick: bool = False) -> None:
-        done.append(effort)
-        if "anew" in done:
-            raise BudgetEnded
-
-    monkeypatch.setattr(_Search, "_also", also)
-    monkeypatch.setattr(_Search, "_refit", refit)
-    monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
-    monkeypatch.setattr(_Search, "_round", lambda self, share: done.append("round"))
-    with pytest.raises(BudgetEnded):
-        search._check()
-    assert done == [Effort.SINGLE, Effort.FEW, Effort.ANY, "round", "anew", then]
-    assert STARTS.anew > 1
 
 
 @pytest.mark.parametrize("wrong", ["ordinary", "special"])

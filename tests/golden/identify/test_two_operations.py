@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 import golden
 from golden import stimuli
@@ -17,16 +16,15 @@ from golden.catalog.unit_files import build_instruction
 from golden.identify.blackbox import fitting, joint_keys, neighbourhood, starting_points, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.dissecting import _Search, dissect
+from golden.identify.blackbox.dissecting import dissect
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.one_term import one_sided
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import tree_of_unit
 from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node
 from golden.number.formats import get_format
 from golden.program.program import Program
-from golden.program.steps import Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
+from golden.program.steps import Align, Multiply, SpecialValues, Step, Sum
 from golden.unit import FunctionUnit, signature_of
 from golden.yamlfile import parse
 
@@ -199,42 +197,6 @@ def test_rounded_products_may_be_added_before_c_where_masks_show_no_order() -> N
     made = [one for one in skeletons(signature_of(pair), None) if "rounded products" in one.order]
     sums = [[s.of for s in one.operations[DOT].steps if isinstance(s, Sum)] for one in made]
     assert [("groups",)] in sums
-
-
-def test_products_that_overflow_and_a_sum_seen_by_one_bit_are_found_where_rounded_ones_stood_in() -> None:
-    """Each stands in for one of the two, but for subnormal numbers; alone neither explains more."""
-    dot = BULK.program.operations[DOT]
-    rounded = [
-        replace(s, sticky="left_out") if isinstance(s, Round) else s
-        for s in bulk(kind=Multiply, overflow_exponent=128).operations[DOT].steps
-    ]
-    true = made([dot.with_steps(rounded), BULK.program.operations[ADD]])
-    first = bulk(kind=Multiply, format=get_format("f32"), rounding="nearest_even")
-    *body, last = first.operations[DOT].steps
-    normal = Normalize(of=("total",), fraction_bits=(("total", 24),), rounding="toward_zero")
-    start = made([dot.with_steps((*body, normal, last)), BULK.program.operations[ADD]])
-    assert lead_to(joint_keys.joint(start), start, true)
-
-
-def test_sums_of_few_bits_that_are_less_show_a_complement_where_c_does_not_enter(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """No rounding changes such a sum; with c's own sign those of both signs change."""
-    rng = np.random.default_rng(3)
-    operands = stimuli.generate(bulk().takes, "zeros", 96, rng)
-    for name, dtype, last in (("a", np.uint16, 0), ("b", np.uint16, 0), ("c", np.uint32, 16)):
-        codes = rng.choice([0x3F80, 0x4000, 0xBF80, 0xC000], operands[name].shape)  # +-1 and +-2
-        operands[name] = codes.astype(dtype) << last
-    dot, add = (bulk(place, Sum, complement="c") for place in (DOT, ADD))
-    for one, shown in ((dot, True), (add, False), (bulk(kind=Round, rounding="down"), False)):
-        bank = Bank(one.takes)
-        bank.add("given", operands, one.dot(**operands))
-        assert one_sided(bank) == shown
-        unit = FunctionUnit(one.instruction.dot, BULK.formats, BULK.k, "unit")
-        search = _Search(unit, seconds=60, asks=60_000, seed=0, progress=None)
-        search.bank = bank
-        monkeypatch.setattr(search, "_made", lambda: [bulk()])
-        assert [new.key for new in search._made_in_complement([])] == [dot.key] * shown
 
 
 def test_zero_is_a_word_where_it_is_the_answer_to_a_nan_whatever_c_is() -> None:

@@ -8,12 +8,10 @@ import pytest
 
 from golden.identify.blackbox import moves, neighbourhood, starting_points
 from golden.identify.blackbox.box import Bank
-from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.questions import simple
-from golden.identify.blackbox.templates import skeletons, uncommon
-from golden.number.formats import get_format
+from golden.identify.blackbox.templates import skeletons
 from golden.program.signature import Signature
-from golden.program.steps import Fma, Scale, SpecialValues
+from golden.program.steps import Scale
 from golden.unit import FunctionUnit, signature_of
 
 
@@ -53,16 +51,6 @@ def test_scales_are_put_in_and_left_out() -> None:
         assert wanted.key in [one.key for one in made if one is not None]
 
 
-def test_special_values_are_looked_for_in_chains_with_scales() -> None:
-    takes = small(**SCALED)
-    chain = next(one for one in uncommon(takes) if one.order == "multiply-adds from product, exact, one sum")
-    step = chain.operations[0].steps_of(SpecialValues)[0]
-    assert ("dot", "c", "scales") in neighbourhood._sources(chain, step)
-    exact = next(one for one in skeletons(takes, None) if one.order == "one exact sum")
-    step = exact.operations[0].steps_of(SpecialValues)[0]
-    assert not any("dot" in of for of in neighbourhood._sources(exact, step))
-
-
 def test_integers_that_are_made_of_floats_have_special_values() -> None:
     def ops(takes: Signature) -> set[tuple[str, ...]]:
         return {tuple(s.op for s in o.steps) for one in skeletons(takes, None) for o in one.operations}
@@ -70,42 +58,3 @@ def test_integers_that_are_made_of_floats_have_special_values() -> None:
     floats, integers = small(a="f16", b="f16", c="f32", d="s32"), small(a="s8", b="s8", c="s32", d="s32")
     assert ("multiply", "special_values", "sum", "round") in ops(floats)
     assert not any("special_values" in steps for steps in ops(integers))
-
-
-def test_uncommon_starts_are_every_head_alignment_and_end() -> None:
-    found = {tuple(s.op for s in o.steps) for one in uncommon(small(**SCALED)) for o in one.operations}
-    assert ("fma", "scale", "special_values", "align", "sum", "round") in found
-    assert ("multiply", "scale", "special_values", "align", "align", "sum") in found  # of rounded additions
-
-
-def test_uncommon_starts_are_tried_where_no_other_is_near() -> None:
-    """A chain of multiply-adds that is summed exactly with c is none of the starts that come first."""
-    takes = small(a="e5m2", b="e5m2", c="f32", d="f32")
-    true = next(one for one in uncommon(takes) if one.order == "multiply-adds from product, exact, one sum")
-    search = _Search(FunctionUnit.like(true.instruction, true.dot), 60, 50_000, 0, None)
-    search._first_questions()
-    first = search._uncommon(search.bank)[0]
-    assert first.wrong == 0 and first.candidate.operations[0].steps_of(Fma)
-    assert first.candidate.order in [one.candidate.order for one in search.orders]
-
-
-@pytest.mark.parametrize("first", [("e5m2", "up"), ("bf16", "nearest_away"), None])
-def test_answers_to_one_product_show_how_products_are_rounded_first(first: tuple[str, str] | None) -> None:
-    takes = small(a="f16", b="e4m3", c="f32", d="f32")
-    rounded = None if first is None else (get_format(first[0]), first[1])
-    true = uncommon(takes, rounded, plain=True)[0]
-    bank = Bank(takes)
-    for kind, operands in simple(takes, 20, np.random.default_rng(3)):
-        bank.add(kind, operands, true.dot(**operands))
-    assert starting_points.rounded_first(bank) == rounded
-
-
-def test_any_format_is_tried_for_what_is_rounded_before_the_result() -> None:
-    takes = small(a="f16", b="e4m3", c="f32", d="f32")
-    start, true = (
-        uncommon(takes, (get_format(name), mode), plain=True)[1]
-        for name, mode in (("f32", "nearest_even"), ("e5m2", "up"))
-    )
-    assert start.operations[0].steps_of(Fma)
-    made = [move.apply(start) for move in neighbourhood.rare(start)]
-    assert true.key in [one.key for one in made if one is not None]
