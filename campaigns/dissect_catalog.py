@@ -29,7 +29,7 @@ import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
 from golden.identify.blackbox.box import dense_view
-from golden.identify.blackbox.candidates import meant
+from golden.identify.blackbox.candidates import candidate_of
 from golden.identify.blackbox.report import Found
 from golden.model.instruction import Instruction
 from golden.unit import FunctionUnit, Unit, signature_of
@@ -75,7 +75,7 @@ def decidable(box: Unit, found: Found, each: int) -> tuple[list[str], int]:
     kind, also of those that no vectors have, aimed at what was found and at the changed one."""
     if found.instruction is None:
         return [], 0
-    one = meant(signature_of(dense_view(box)), found.instruction).instruction
+    one = candidate_of(signature_of(dense_view(box)), found.instruction).instruction
     drawn = _drawn(one, each)
     answers = [one.dot(**operands) for operands in drawn]
     shown, count = [], 0

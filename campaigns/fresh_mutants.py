@@ -37,16 +37,16 @@ from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.check import check_dut
+from rtl_tb.check.initial_values import compare_initial_values
 from rtl_tb.check.options import Options
 from rtl_tb.check.report import Report, fault_line, headline, with_example
-from rtl_tb.check.starts import compare_starts
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.locate.result import Repair
 from rtl_tb.locate.search import find_repairs
+from rtl_tb.qualify.explanations import explanations
 from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants
 from rtl_tb.qualify.mutator import KINDS, changes_of, planted, together
-from rtl_tb.qualify.naming import explanations
 from rtl_tb.runs.latency import measure
 from rtl_tb.runs.verdict import Verdict, judge
 
@@ -102,7 +102,7 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
     named = explanations(verdict, dut)
     row |= {"slugs": named.slugs, "sentence": named.sentence, "seconds": round(time.monotonic() - started, 1)}
     try:
-        unset, _, _ = compare_starts("fast", job, verdict, job)
+        unset, _, _ = compare_initial_values("fast", job, verdict, job)
     except MmagoldError:  # from another start it does not run
         unset = None
     row["unset"] = "" if unset is None else unset.sentence

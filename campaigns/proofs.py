@@ -31,7 +31,7 @@ import rtl_tb
 from golden.errors import MmagoldError
 from golden.proof.problem import planted
 from golden.proof.sweep import PROVED, Sweep
-from golden.proof.verdict import searched, settled
+from golden.proof.verdict import decide, searched
 from rtl_tb.check.check import check_dut
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
@@ -58,7 +58,7 @@ def proof(file: Path, seconds: float, jobs: int = 1) -> dict[str, Any]:
         return row | {"verdict": REFUSED, "why": str(error).splitlines()[0][:200]}
     row |= {"words": len(problem.words), "latency": read.latency, "reading": time.monotonic() - start}
     busy = time.process_time()
-    found = settled(problem, seconds, jobs=jobs, changed=changed_specifications(dut, problem)).as_dict()
+    found = decide(problem, seconds, jobs=jobs, changed=changed_specifications(dut, problem)).as_dict()
     return row | found | {"cpu": time.process_time() - busy}
 
 

@@ -87,7 +87,7 @@ def internal_error(error: BaseException) -> str:
     )
 
 
-def own_fault(error: BaseException) -> str:
+def exception_line(error: BaseException) -> str:
     """The same of a part of the work that is given up, for a report: no word of Python, but where it was.
     With TRACEBACK the traceback goes to stderr."""
     if os.environ.get(TRACEBACK):

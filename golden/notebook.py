@@ -11,7 +11,7 @@ from importlib import import_module
 _MAKER = "golden.publish.notebook"
 
 
-class Shown:
+class NotebookHtml:
     """What notebooks show as HTML."""
 
     def _repr_html_(self) -> str:

@@ -214,10 +214,10 @@ def check(
     """Compares your RTL with the instruction that it implements, bit for bit. Exit status: 0 equal, 1 not
     equal, 2 the check could not run."""
     from golden.cli.vectors import parse_kinds
-    from golden.explain.terminal import HouseConsole
+    from golden.explain.terminal import PlainConsole
     from rtl_tb.check.check import check as run_check
     from rtl_tb.check.options import HOLES, Options
-    from rtl_tb.check.report import Story, untried
+    from rtl_tb.check.report import ReportPrinter, untried
     from rtl_tb.errors import RtlError
 
     _check_suffixes(report or [], coverage)
@@ -255,7 +255,7 @@ def check(
     file, options = _of_capsule(ctx, file, asked) if file.is_dir() else (file, asked)
     if _typed(ctx, "engine") and options.engine != "cocotb":
         _refuse_for_vhdl(file, options.engine)
-    story = Story(HouseConsole())
+    story = ReportPrinter(PlainConsole())
     with progress_bar(not as_json) as progress:
 
         def tell(found: Check, stage: str) -> None:
@@ -297,14 +297,14 @@ def prove(
 ) -> None:
     """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong. Exit
     status: 0 proved, 1 refuted, 2 open or could not be run."""
-    from golden.explain.terminal import HouseConsole
+    from golden.explain.terminal import PlainConsole
     from rtl_tb.check.options import Options
-    from rtl_tb.check.report import Story
+    from rtl_tb.check.report import ReportPrinter
     from rtl_tb.prove.proof import prove as run_proof
     from rtl_tb.prove.report import print_proof
 
-    console = HouseConsole()
-    story = Story(console)
+    console = PlainConsole()
+    story = ReportPrinter(console)
     with progress_bar(not as_json) as progress:
 
         def listen(found: Check, stage: str) -> None:
@@ -474,7 +474,7 @@ def qualify(
 ) -> None:
     """Proves that the bench bites: faults planted in sound units must be found. Exit status 1 if
     one survives that is not proved equivalent."""
-    from golden.explain.terminal import HouseConsole
+    from golden.explain.terminal import PlainConsole
     from golden.files.output import write_text
     from rtl_tb.qualify import qualification
 
@@ -490,7 +490,7 @@ def qualify(
     if as_json:
         typer.echo(json.dumps(result.as_dict(), indent=2))
     else:
-        qualification.print_matrix(result, HouseConsole())
+        qualification.print_matrix(result, PlainConsole())
     if not result.passed:
         raise typer.Exit(1)
 
@@ -514,7 +514,7 @@ def regress(
 ) -> None:
     """Runs many checks, shared out to workers; a rerun repeats only what has no result yet. Exit status: 0
     equal, 1 not, 2 nothing differs but something could not be run."""
-    from golden.explain.terminal import HouseConsole
+    from golden.explain.terminal import PlainConsole
     from rtl_tb.regress import report
     from rtl_tb.regress.runner import regress as run_regression
     from rtl_tb.regress.summary import HISTORY, add_to_history, coverages, read_history, summary
@@ -529,7 +529,7 @@ def regress(
     if as_json:
         typer.echo(json.dumps(data, indent=2))
     else:
-        report.print_text(data, out, HouseConsole())
+        report.print_text(data, out, PlainConsole())
     if result.status:
         raise typer.Exit(result.status)
 
@@ -571,7 +571,7 @@ def doctor(as_json: Json = False) -> None:
 
     Exit status 2: a simulator fails.
     """
-    from golden.explain.terminal import HouseConsole
+    from golden.explain.terminal import PlainConsole
     from rtl_tb.doctor import doctor as examine
     from rtl_tb.doctor import print_table
 
@@ -580,7 +580,7 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps([row.as_dict() for row in rows], indent=2))
     else:
-        print_table(rows, HouseConsole())
+        print_table(rows, PlainConsole())
     if any(row.required and not row.ok for row in rows):
         raise typer.Exit(2)
 

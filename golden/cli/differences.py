@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from golden.explain.terminal import TEXT_WIDTH, HouseConsole, code_text, indented, print_trace, table
+from golden.explain.terminal import TEXT_WIDTH, PlainConsole, code_text, indented, print_trace, table
 from golden.explain.trace import describe_code, float_text
 from golden.identify.comparing import CLASSES, DIFFERENCES, Comparison, Example
 from golden.model.instruction import Instruction
@@ -27,7 +27,7 @@ _PROOFS = {
 
 def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     """Counts by stimulus kind, and the shortest example."""
-    console = HouseConsole()
+    console = PlainConsole()
     x, y = result.first, result.second
     console.print(Text.assemble("A  ", (x.architecture, "cyan"), "  ", (x.name, "bold")))
     console.print(Text.assemble("B  ", (y.architecture, "cyan"), "  ", (y.name, "bold")))

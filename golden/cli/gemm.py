@@ -14,8 +14,8 @@ from golden.cli.progress import Timings, progress_bar
 from golden.errors import counted
 
 if TYPE_CHECKING:
-    from golden.kernels.found import Search
     from golden.kernels.plan import Plan
+    from golden.kernels.search_result import SearchResult
 
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 _A = Annotated[Path, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
@@ -191,7 +191,7 @@ def _formats(text: str) -> dict[str, str]:
     return {name.strip(): fmt.strip() for name, _, fmt in pairs}
 
 
-def _tell(found: Search) -> None:
+def _tell(found: SearchResult) -> None:
     if found.tree is not None:
         typer.echo(str(found.tree))
     if found.plan is None:
@@ -216,7 +216,7 @@ def _words(one: Plan) -> str:
     return f"{f'{one.name}: ' if one.name else ''}{one.full_instruction}{f' with {words}' if words else ''}"
 
 
-def _as_dict(found: Search) -> dict[str, Any]:
+def _as_dict(found: SearchResult) -> dict[str, Any]:
     return {
         "plan": None if found.plan is None else _plan_dict(found.plan),
         "others": [] if found.plan is None else [_plan_dict(other) for other in found.plan.others],
@@ -251,13 +251,13 @@ def plans(
         typer.echo(json.dumps([_plan_dict(one) for one in found], indent=2))
         return
 
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     shown = table("plan", "kernel", "computes", "evidence")
     for one in found:
         name = f"[bold]{one.instruction.architecture}:{one.name}[/]"
         shown.add_row(name, one.title, _words(one).partition(": ")[2], one.evidence.kind)
-    HouseConsole().print(shown, highlight=False)
+    PlainConsole().print(shown, highlight=False)
 
 
 def add_commands(app: typer.Typer) -> None:

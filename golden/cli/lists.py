@@ -14,7 +14,7 @@ from golden.catalog.resolver import but_for_n, resolver
 from golden.catalog.type_words import means_types_of
 from golden.errors import OperandError, UnknownNameError, counted, nearest
 from golden.explain import specification
-from golden.explain.terminal import HouseConsole, table
+from golden.explain.terminal import PlainConsole, table
 from golden.explain.trace import short_text
 from golden.model.instruction import Instruction
 from golden.number.format_words import FormatWord, format_word
@@ -40,7 +40,7 @@ def print_overview() -> None:
             ", ".join(arch.devices),
             ", ".join(arch.targets),
         )
-    console = HouseConsole()
+    console = PlainConsole()
     console.print(rows)
     console.print(
         "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], "
@@ -97,13 +97,13 @@ def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
 def print_none(hint: str = "") -> None:
     """That nothing was found, and what may have been meant."""
     said = f"no instruction matches{hint}"
-    HouseConsole(stderr=True).print(said, highlight=False, markup=False, soft_wrap=True)
+    PlainConsole(stderr=True).print(said, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_remarks(text: str) -> None:
     """What is known of the chips of a search that are only relatives of those that it shows."""
     for remark in resolver().remarks(text):
-        HouseConsole(stderr=True).print(remark, highlight=False, markup=False, soft_wrap=True)
+        PlainConsole(stderr=True).print(remark, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_unknown(found: list[dict[str, str]]) -> None:
@@ -111,8 +111,8 @@ def print_unknown(found: list[dict[str, str]]) -> None:
     rows = table("architecture", "instruction", "status", "why")
     for one in found:
         rows.add_row(one["architecture"], one["name"], one["status"], one["why"])
-    HouseConsole().print(rows, highlight=False)
-    HouseConsole().print(f"[dim]{counted(len(found), 'instruction')}[/]")
+    PlainConsole().print(rows, highlight=False)
+    PlainConsole().print(f"[dim]{counted(len(found), 'instruction')}[/]")
 
 
 def _shape(text: str) -> tuple[int, int, int]:
@@ -144,7 +144,7 @@ def row_dict(ins: Instruction) -> dict[str, Any]:
 
 def print_instructions(found: list[Instruction], every: bool) -> None:
     """One row an instruction; instructions that differ only in N share a row unless `every`."""
-    console = HouseConsole()
+    console = PlainConsole()
     rows = table(
         "architecture", "instruction|", "N|", "algorithm", "evidence", going=("algorithm", "evidence", "N")
     )
@@ -188,7 +188,7 @@ def print_algorithms() -> None:
         rows.add_row(
             f"[bold]{item['name']}[/]", ", ".join(item["aliases"]), item["title"], f"[dim]{item['source']}[/]"
         )
-    HouseConsole().print(rows, highlight=False)
+    PlainConsole().print(rows, highlight=False)
 
 
 def format_dicts() -> list[dict[str, Any]]:
@@ -210,7 +210,7 @@ def print_formats() -> None:
         fmt = get_format(item["name"])
         largest = short_text(fmt.decode(fmt.largest).value)
         rows.add_row(name, bits, fields, str(item["bias"]), exponents, largest, item["specials"])
-    HouseConsole().print(rows, highlight=False)
+    PlainConsole().print(rows, highlight=False)
 
 
 def _remark(ins: Instruction) -> str:

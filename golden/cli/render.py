@@ -10,7 +10,7 @@ from rich.text import Text
 
 from golden.explain import modes, specification
 from golden.explain.terminal import (
-    HouseConsole,
+    PlainConsole,
     indented,
     step_line,
     table,
@@ -27,7 +27,7 @@ _GOING = ("largest", "exponents", "bias")
 
 def print_specification(ins: Instruction) -> None:
     """Facts, formats, steps and widths of one instruction."""
-    console = HouseConsole()
+    console = PlainConsole()
     console.print(Text(ins.name, style="bold"))
     console.print(indented(_facts(ins)))
     console.print()

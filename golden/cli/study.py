@@ -89,22 +89,22 @@ def _list(as_json: bool) -> None:
         typer.echo(json.dumps(rows, indent=1))
         return
 
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     shown = table("study", "question", "source")
     for row in rows:
         shown.add_row(f"[bold]{row['name']}[/]", str(row["question"]), f"[dim]{row['source']}[/]")
-    HouseConsole().print(shown, highlight=False)
+    PlainConsole().print(shown, highlight=False)
     typer.echo("\nNext: mmagold study cdna3-rounding --out figures")
 
 
 def _print(found: Study, drawn: bool) -> None:
     from rich.markdown import Markdown
 
-    from golden.explain.terminal import HouseConsole
+    from golden.explain.terminal import PlainConsole
     from golden.studies.study import plain
 
-    console = HouseConsole()
+    console = PlainConsole()
     words = found.words
     head = f"[bold]{words.title}[/] [dim]{words.source}; {found.effort}[/]\n{words.question}\n"
     console.print(head, highlight=False)
@@ -131,7 +131,7 @@ def _say_what_is_missing() -> None:
 
 def _print_table(item: Table) -> None:
 
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     numeric = [
         all(isinstance(row[place], (int, float)) for row in item.rows) for place in range(len(item.head))
@@ -139,7 +139,7 @@ def _print_table(item: Table) -> None:
     shown = table(*(_bare(head) + ">" * right for head, right in zip(item.head, numeric, strict=True)))
     for row in item.texts():
         shown.add_row(*map(_bare, row))
-    console = HouseConsole()
+    console = PlainConsole()
     console.print(f"\n[bold]{_bare(item.caption)}[/]", highlight=False)
     console.print(shown, highlight=False)
 

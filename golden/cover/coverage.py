@@ -26,7 +26,7 @@ from golden.errors import FileFormatError, OperandError
 from golden.files.inputs import read_json
 from golden.files.output import write_text
 from golden.model.instruction import Instruction
-from golden.stimuli.sequences import enough
+from golden.stimuli.sequences import vectors_needed
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[Any]
@@ -259,7 +259,7 @@ def until_covered(
     rng = np.random.default_rng(seed)
     credit = np.ones(len(stimuli.KINDS))
     drawn = 0
-    batch = max(batch, enough(ins)) if ins.state else batch
+    batch = max(batch, vectors_needed(ins)) if ins.state else batch
     while coverage.holes() and drawn < most:
         kind = int(rng.choice(len(credit), p=credit / credit.sum()))
         operands = stimuli.generate(ins, stimuli.KINDS[kind], min(batch, most - drawn), rng)

@@ -11,15 +11,15 @@ from golden.program.program import Operation
 
 
 @dataclass(frozen=True)
-class Held:
+class AccumulatorRange:
     """What a unit that keeps its accumulator can hold as c: numbers of `span`, codes of `classes`;
-    golden/cover/points/held.py finds them."""
+    golden/cover/points/accumulator.py finds them."""
 
     span: Bounds
     classes: frozenset[str]
 
 
-def spans_of(ins: Instruction, operation: Operation, held: Held | None = None) -> Walk:
+def spans_of(ins: Instruction, operation: Operation, held: AccumulatorRange | None = None) -> Walk:
     """Every step of an operation with the bounds of all registers just before it.
 
     Args:

@@ -39,7 +39,7 @@ _BITS, _RUN = re.compile("[+-]?[01]+([.][01]+)?"), re.compile(r"([01])\1{7,}")
 _CUT_STYLE = "bold red"
 
 
-class HouseTable(Table):
+class FittingTable(Table):
     """A table that leaves out columns on a terminal that is too narrow for it.
 
     `going`: the places of these columns, of each name together, in the order in which they go. One that fits
@@ -104,7 +104,7 @@ def on_screen(console: Console) -> bool:
         return False
 
 
-class HouseConsole(Console):
+class PlainConsole(Console):
     """A console that breaks no line of a pipe or a file, unless COLUMNS says how wide it is, and that never
     breaks digits: where a terminal is too narrow for a table, columns go (see HouseTable), and what is still
     too wide is left for the terminal to wrap. No text becomes an emoji: `fpnew.sv:100:` is a place."""
@@ -135,11 +135,11 @@ def _has_width(item: Any) -> bool:
     return isinstance(item, Table | Padding | Group)
 
 
-def table(*columns: str, going: Sequence[str] = ()) -> HouseTable:
+def table(*columns: str, going: Sequence[str] = ()) -> FittingTable:
     """A table in the house style; a column whose name ends in ">" is set flush right, one whose name ends in
     ">" or "|" is never broken. On a terminal that is too narrow columns go, by name, in the order of
     `going`."""
-    made = HouseTable(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    made = FittingTable(header_style="bold", box=None, padding=(0, 2, 0, 0))
     for column in columns:
         name, last = (column[:-1], column[-1]) if column.endswith((">", "|")) else (column, "")
         made.add_column(name, justify="right" if last == ">" else "left", overflow="fold", no_wrap=bool(last))
@@ -170,14 +170,14 @@ def step_line(number: int, step: Step, integer: bool, style: str = "") -> Table:
 def trace_text(trace: Trace, width: int = TEXT_WIDTH) -> str:
     """What `print_trace` prints, as plain text for reports: no terminal codes, whatever FORCE_COLOR says."""
     text = io.StringIO()
-    print_trace(trace, HouseConsole(file=text, width=width, force_terminal=False))
+    print_trace(trace, PlainConsole(file=text, width=width, force_terminal=False))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def print_trace(trace: Trace, console: Console | None = None) -> None:
     """The whole explanation of one dot product."""
     ins = trace.instruction
-    console = console or HouseConsole()
+    console = console or PlainConsole()
     console.print(Text.assemble((ins.architecture, "cyan"), "  ", (ins.name, "bold")))
     console.print(indented(_operands(trace)))
     for index, events in groupby(trace.events, key=lambda event: event.operation):

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from golden.model.reference import Cut, Event
-from golden.notebook import Shown
+from golden.notebook import NotebookHtml
 from golden.number.formats import Format, Kind, Number
 from golden.program.flags import flags_code, flags_text
 from golden.program.signature import Operands
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Trace(Shown):
+class Trace(NotebookHtml):
     """One explained dot product. `events` are the executed steps of golden/model/reference.py, `code` the
     raw result."""
 

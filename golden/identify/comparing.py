@@ -27,7 +27,7 @@ from golden.identify.diagnose.mutations import changed
 from golden.identify.minimising import cost, minimise
 from golden.identify.sample import picked
 from golden.model.instruction import Instruction
-from golden.notebook import Shown
+from golden.notebook import NotebookHtml
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.proof.equality import Equality, check_provable, claim_of, prove
@@ -113,7 +113,7 @@ X = TypeVar("X", bound=Unit)
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Generic[X], Shown):
+class Comparison(Generic[X], NotebookHtml):
     """The outcome of a search: counts by kind, and an example where there is a difference."""
 
     first: X

@@ -10,7 +10,7 @@ from typing import Any
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError
 from golden.kernels.epilogues import KEYS as EPILOGUE
-from golden.kernels.order import bounds, divides, first_is_filled, said_and_found
+from golden.kernels.order import bounds, divides, first_is_filled, listed_and_actual
 from golden.kernels.plan import Plan, build
 from golden.kernels.plan_files import plans
 from golden.model.instruction import Instruction
@@ -64,7 +64,7 @@ def candidates(
     yield from (one for one in made if one.plans)
 
 
-def shaped(
+def with_known_cuts(
     architecture: str, formats: dict[str, Format], k: int, structures: list[dict[str, Any]]
 ) -> Iterator[Candidate]:
     """The same of ways to cut K that are known, those of named plans replaced by them."""
@@ -150,10 +150,10 @@ def takes(plan: Plan, formats: dict[str, Format], more: Set[str] = frozenset()) 
     """Whether the plan takes exactly A and B of these formats and these further operands."""
     scales = _SCALES if plan.options.scales != "none" else frozenset()
     bias = {"bias"} if plan.options.bias != "none" else set[str]()
-    return bool(_same([plan], formats)) and beside(plan.instruction) | scales | bias == more
+    return bool(_same([plan], formats)) and extra_operands(plan.instruction) | scales | bias == more
 
 
-def beside(unit: Instruction) -> frozenset[str]:
+def extra_operands(unit: Instruction) -> frozenset[str]:
     """The operands that an instruction takes in addition to A, B and C."""
     sparse = {"metadata"} if unit.pattern is not None else set[str]()
     return frozenset(sparse) | (_SCALES if unit.scale_block is not None else frozenset())
@@ -161,7 +161,7 @@ def beside(unit: Instruction) -> frozenset[str]:
 
 def _fits(plan: Plan, k: int) -> bool:
     of_k = plan.options.parts is None or sum(plan.options.parts) == k
-    said, found = said_and_found(plan, k)
+    said, found = listed_and_actual(plan, k)
     return of_k and said == found and (plan.options.edge != "refused" or divides(plan, k))
 
 
@@ -240,7 +240,7 @@ def _units(architecture: str, formats: dict[str, Format]) -> list[tuple[Instruct
     seen: set[object] = set()  # those that differ in M and N alone share a program
     for unit in instructions(architecture):
         key = id(unit.program), unit.k, *(unit.formats[name] for name in "abcd")
-        if beside(unit) or key in seen:
+        if extra_operands(unit) or key in seen:
             continue
         seen.add(key)
         for convert in _conversions(unit, formats):

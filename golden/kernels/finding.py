@@ -18,15 +18,15 @@ import numpy.typing as npt
 
 from golden.catalog.resolver import resolver
 from golden.errors import DTypeError, OperandError, ShapeError, nearest
-from golden.kernels.candidates import Candidate, candidates, shaped
+from golden.kernels.candidates import Candidate, candidates, with_known_cuts
 from golden.kernels.drawing import drawn
 from golden.kernels.epilogues import Addends, checked, codes_of
-from golden.kernels.finding_beside import search_beside
-from golden.kernels.found import Search, told
+from golden.kernels.finding_with_extra_operands import search_with_extra_operands
 from golden.kernels.masks import Kernel, check_formats, product, tree_of_kernel
 from golden.kernels.plan import Plan
 from golden.kernels.product import gemm
 from golden.kernels.sampling import Answer, Sample
+from golden.kernels.search_result import SearchResult, first_plan
 from golden.kernels.structures import structures
 from golden.number.arrays import plain
 from golden.number.formats import Format, formats, get_format, native_dtype
@@ -124,7 +124,7 @@ def search(
     beside: Mapping[str, npt.ArrayLike] | None = None,
     alpha: float = 1.0,
     beta: float = 1.0,
-) -> Search:
+) -> SearchResult:
     """As `find_plan`, with the nearest plans; `beside`: metadata, scale_a and scale_b, or C and bias, where
     there are any."""
     formats, beside = {} if formats is None else formats, dict(beside or {})
@@ -136,7 +136,7 @@ def search(
     addends = checked(c, bias, d, known | of_c, alpha, beta)
     if beside:
         matrices = {name: _matrix(codes, name) for name, codes in (("a", a), ("b", b), ("d", d))}
-        return search_beside(matrices, beside, arch, known, report, addends)
+        return search_with_extra_operands(matrices, beside, arch, known, report, addends)
     data, epilogues = _batch(a, b, d, addends), addends.epilogues(d, known["d"])
     return _tried(data, candidates(arch, known, data[0].k, epilogues), arch, known, report)
 
@@ -169,7 +169,7 @@ def ask(
     arch: str,
     formats: dict[str, str],
     report: Progress = _silent,
-) -> Search:
+) -> SearchResult:
     """As `find_plan` of a kernel, with its tree and the nearest plans.
 
     Plans with that tree are tried first, then all others. A plan that is found gives every bit of two
@@ -189,7 +189,7 @@ def ask(
         data.append(Answer(a, b, asked(a, b)))
     found = None
     if tree is not None:
-        found = _tried(data, shaped(arch, known, k, structures(tree)), arch, known, report)
+        found = _tried(data, with_known_cuts(arch, known, k, structures(tree)), arch, known, report)
     if found is None or found.plan is None:
         found = _tried(data, candidates(arch, known, k), arch, known, report)
     return replace(found, tree=tree)
@@ -201,7 +201,7 @@ def _tried(
     arch: str,
     known: dict[str, Format],
     report: Progress,
-) -> Search:
+) -> SearchResult:
     """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
     report("decoding a sample", 0, 0)
     few = Sample(data[0], FEW, known)
@@ -231,8 +231,8 @@ def _tried(
     report("looking for the nearest plans", 0, 0)
     scores.sort(key=lambda pair: -pair[0])
     near = sorted(((more[0].equal_plan(plan), plan) for _, plan in scores[:8]), key=lambda pair: -pair[0])
-    the_first = told(found, data[0].d.shape, data[0].a.shape[1], len(data))
-    return Search(the_first, tried, len(fits[most_whole:]), more[0].count, tuple(near[:3]))
+    the_first = first_plan(found, data[0].d.shape, data[0].a.shape[1], len(data))
+    return SearchResult(the_first, tried, len(fits[most_whole:]), more[0].count, tuple(near[:3]))
 
 
 def _formats(values: dict[str, Any], given: dict[str, str]) -> dict[str, Format]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import DTypeError, ShapeError
-from golden.kernels.order import divides, said_and_found
+from golden.kernels.order import divides, listed_and_actual
 from golden.kernels.plan import Plan
 from golden.number.arrays import plain, wrong_dtype
 from golden.number.formats import Format, native_dtype
@@ -118,7 +118,7 @@ def _sizes(plan: Plan, a: Bits, b: Bits) -> tuple[int, int, int]:
         raise ShapeError(f"K is {k}, which the plan's tiles and parts do not divide (edge: refused)")
     if plan.options.parts is not None and sum(plan.options.parts) != k:
         raise ShapeError(f"K is {k}, expected {sum(plan.options.parts)}, the sum of the plan's parts")
-    said, found = said_and_found(plan, k)
+    said, found = listed_and_actual(plan, k)
     if said != found:
         raise ShapeError(f"K is {k}, cut into {found} sums; 'reduce' has numbers for {said}")
     return a.shape[-2], b.shape[-1], k

@@ -124,7 +124,7 @@ def _bounds(lengths: tuple[int, ...], tile: int, tile_steps: int) -> tuple[tuple
     return tuple(pairwise(accumulate((-(-length // tile) * tile_steps for length in lengths), initial=0)))
 
 
-def said_and_found(plan: Plan, k: int) -> tuple[int, int]:
+def listed_and_actual(plan: Plan, k: int) -> tuple[int, int]:
     """How many sums `reduce` has numbers for, and how many there are: parts, or the slices of the only one.
     Of an order in words both are 0."""
     order = plan.options.reduce

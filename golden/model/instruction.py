@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, ShapeError
-from golden.notebook import Shown
+from golden.notebook import NotebookHtml
 from golden.program.program import Program
 from golden.program.signature import Signature
 from golden.program.words import is_integer
@@ -46,7 +46,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Instruction(Signature, Shown):
+class Instruction(Signature, NotebookHtml):
     """A matrix instruction (or a designer's unit) that can be called: a program for a signature.
 
     `blocks` independent products are batch entries in the matrix API.

@@ -27,7 +27,7 @@ from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.proof.problem import VECTORS, Problem, allowed, columns, operands_of, result_of, without_shown
 from golden.proof.sweep import Sweep, Tell
-from golden.proof.verdict import Fault, Outcome, searched, settled
+from golden.proof.verdict import Fault, Outcome, decide, searched
 from golden.unit import answers_of, check_comparable, name_of, pad
 
 
@@ -109,7 +109,7 @@ def prove(
     x, y = x.stateless, y.stateless
     problem = problem_of(x, y)
     faults = None if changed is None else _faults(y, changed)
-    outcome = settled(problem, seconds, tell, jobs, faults)
+    outcome = decide(problem, seconds, tell, jobs, faults)
     claim = claim_of(x, y, [name for name, _ in problem.assumed])
     if kept:
         claim = (*claim, "of the arithmetic: c stands for the accumulator, which both keep by the same rules")

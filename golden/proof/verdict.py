@@ -99,7 +99,7 @@ class Outcome:
         }
 
 
-def settled(
+def decide(
     problem: Problem,
     seconds: float,
     tell: Tell = lambda _text: None,

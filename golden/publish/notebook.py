@@ -11,12 +11,12 @@ import io
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
 
-from golden.explain.terminal import TEXT_WIDTH, HouseConsole, print_trace
+from golden.explain.terminal import TEXT_WIDTH, PlainConsole, print_trace
 from golden.explain.trace import Trace
 from golden.identify.blackbox.report import Found
 from golden.identify.comparing import CLASSES, DIFFERENCES, Comparison
 from golden.model.instruction import Instruction
-from golden.notebook import Shown
+from golden.notebook import NotebookHtml
 from golden.program.words import step_text
 from golden.publish.pictures import datapath, fragments
 from golden.publish.pictures.svg import TIMES
@@ -31,7 +31,7 @@ _CELL = "text-align:{};padding:.1em .8em .1em 0;border:0;background:none;color:i
 
 
 @singledispatch
-def shown(thing: Shown) -> str:
+def shown(thing: NotebookHtml) -> str:
     """The card of one object; raises TypeError for what has none."""
     raise TypeError(f"nothing draws a {type(thing).__name__}")
 
@@ -154,7 +154,7 @@ def _table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
 
 def _pre(trace: Trace) -> str:
     """The trace as `mmagold explain` prints it, in colours."""
-    console = HouseConsole(record=True, file=io.StringIO(), width=TEXT_WIDTH, force_terminal=True)
+    console = PlainConsole(record=True, file=io.StringIO(), width=TEXT_WIDTH, force_terminal=True)
     print_trace(trace, console)
     return console.export_html(
         inline_styles=True,

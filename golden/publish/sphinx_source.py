@@ -25,7 +25,7 @@ from golden.errors import DocsError, MmagoldError, nearest, one_line
 from golden.explain.markdown import figure
 from golden.model.instruction import Instruction
 from golden.paths import checkout, docs_folder
-from golden.publish import claims, finder, kept_pages, navigation, slots, source_page
+from golden.publish import claims, finder, navigation, page_cache, slots, source_page
 from golden.publish.links import RECORDED, VECTORS, Links
 from golden.publish.page import Page
 from golden.publish.pictures import datapath, tree
@@ -154,14 +154,14 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress, ve
     # The pages of instructions come last: they are many and quick, so that no process ends on a slow one.
     order = sorted(together.values(), key=lambda some: some[0][0].path.startswith("instructions/"))
     done = 0
-    kept = kept_pages.place()
+    kept = page_cache.place()
     tasks = [partial(_write_pages, folder, some) for some in order]
     for some in _results(tasks, (known, vectors, kept), jobs):
         for sources in some:
             linked |= sources
             done += 1
             progress("writing pages", done, len(pages))
-    kept_pages.tidy(kept)
+    page_cache.remove_old(kept)
     _start((known | {source_page.file_page(path).path for path in linked}, vectors, kept))
     for source in sorted(linked - set(source_page.spec_paths())):
         _write_page(folder, source_page.file_page(source), "")
@@ -176,7 +176,7 @@ def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:
     """Writes one page; returns the files of the repository that it links to."""
     links = Links(_known, _vectors)
     try:
-        text = links.relink(kept_pages.text(page, _kept), page.path, isinstance(page.write, HandWritten))
+        text = links.relink(page_cache.text(page, _kept), page.path, isinstance(page.write, HandWritten))
     except MmagoldError as error:
         raise DocsError(f"{error}" if page.path in str(error) else f"{page.path}: {error}") from error
     except Exception as error:

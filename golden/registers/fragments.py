@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from golden.errors import OperandError, SpecError
-from golden.notebook import Shown
+from golden.notebook import NotebookHtml
 from golden.paths import spec_folder
 from golden.registers.layouts import Array, Family, Layout, family
 from golden.traits import Traits
@@ -47,7 +47,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Fragments(Shown):
+class Fragments(NotebookHtml):
     """Register layouts of an instruction's operands; None for what has no (known) register layout.
 
     a, b, c, d: the matrices, one raw element per array item; sparse A has k/2 columns. metadata: the nibble

@@ -120,7 +120,7 @@ def arrange(
     origin[makers] = origin[makers + 1]
     # The operands in their order; the makers get products that sum to the c that comes next.
     placed = {name: codes[origin] for name, codes in operands.items()}
-    for name, codes in making(takes, placed, placed["c"][makers], makers, rng).items():
+    for name, codes in operands_for_results(takes, placed, placed["c"][makers], makers, rng).items():
         placed[name][makers] = codes
     # `clear` begins each sequence; a growing one has no other clear within it.
     clear = np.zeros(count, np.uint8)
@@ -154,7 +154,7 @@ def _loads(
     return np.asarray((rng.random(len(c)) < share) & (clear == 0) & fit, np.uint8)
 
 
-def enough(takes: Signature) -> int:
+def vectors_needed(takes: Signature) -> int:
     """Vectors that have to be drawn at once for the longest sequence to be among them."""
     return _RAMP * _RAMP_SHARE if _grows(takes) else _LENGTHS[-1][1]
 
@@ -240,7 +240,7 @@ def _totals(takes: Signature, operands: dict[str, Bits]) -> npt.NDArray[np.float
     return np.asarray(total, np.float64)
 
 
-def making(
+def operands_for_results(
     takes: Signature, operands: dict[str, Bits], c: Bits, where: Bits, rng: np.random.Generator
 ) -> dict[str, Bits]:
     """Operands of dot products that give the codes `c` (n,) from zero, as nearly as their products reach; in

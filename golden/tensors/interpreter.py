@@ -3,7 +3,7 @@
 TRITON_INTERPRET=1 runs a kernel on the CPU, operation by operation, in NumPy; every operation is a method
 `create_...` of one builder. Inside `emulate` each method is wrapped: some compute as the chip does
 (golden.tensors.operations), and each result remembers of its operands what a compiler would see of them
-(`Past`), because a `tl.dot` or a sum depends on it.
+(`Provenance`), because a `tl.dot` or a sum depends on it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from triton.runtime.interpreter import TensorHandle as Handle
 from golden.errors import MmagoldError, OperandError, UnknownNameError, nearest
 from golden.kernels import layouts, triton_dot
 from golden.tensors import compiled, operations
-from golden.tensors.operations import Launch, Past
+from golden.tensors.operations import Launch, Provenance
 
 CHIPS = ("hopper",)
 _CAPABILITY, _WARP = 90, 32
@@ -188,7 +188,7 @@ class emulate:
 
         def call(reduction: Any, values: Any) -> Any:
             handle = values.handle
-            past = operations.past_of(handle)
+            past = operations.provenance_of(handle)
             data = handle.data
             axis = 0 if reduction.axis is None and data.ndim == 1 else reduction.axis
             if data.dtype == np.float32 and axis is not None:
@@ -241,16 +241,16 @@ class emulate:
         self.last = found
         return found
 
-    def _past(self, name: str, own: Any, args: Any, operands: list[Any], found: Any) -> Past:
+    def _past(self, name: str, own: Any, args: Any, operands: list[Any], found: Any) -> Provenance:
         """What a result remembers of its operands."""
         if name in operations.FORGETS:
-            return Past()
+            return Provenance()
         loads = name in operations.LOADS
         past = operations.elementwise(operands, (found.dtype.scalar.primitive_bitwidth,) if loads else ())
         past.joined = past.joined or name == "create_join"
         if name in operations.VIEWS:
             past.rows_of_quads = False
-            product = operations.past_of(operands[0]).product
+            product = operations.provenance_of(operands[0]).product
             if product is not None:  # the view of a product is the product of the views
                 one, two = (own(factor, *args[1:]) for factor in (product.one, product.two))
                 past.product = replace(product, one=one, two=two)

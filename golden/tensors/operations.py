@@ -81,7 +81,7 @@ class Product:
 
 
 @dataclass
-class Past:
+class Provenance:
     """What a compiler sees of where a block comes from.
 
     Attributes:
@@ -103,17 +103,17 @@ class Past:
     chained: bool = False
 
 
-def past_of(handle: Any) -> Past:
+def provenance_of(handle: Any) -> Provenance:
     """What is known of a block; nothing of what the emulation did not make."""
     found = handle.attr.get(PAST)
-    return found if found is not None else Past()
+    return found if found is not None else Provenance()
 
 
-def elementwise(operands: list[Any], loaded: tuple[int, ...] = ()) -> Past:
+def elementwise(operands: list[Any], loaded: tuple[int, ...] = ()) -> Provenance:
     """What the result of an elementwise operation remembers; `loaded`: bits that it loads itself."""
-    pasts = [past_of(one) for one in operands]
+    pasts = [provenance_of(one) for one in operands]
     widths = [*loaded, *(past.loaded for past in pasts if past.loaded is not None)]
-    return Past(
+    return Provenance(
         loaded=min(widths, default=None),
         joined=any(past.joined for past in pasts),
         rows_of_quads=any(past.rows_of_quads for past in pasts),
@@ -122,7 +122,7 @@ def elementwise(operands: list[Any], loaded: tuple[int, ...] = ()) -> Past:
 
 def use(handle: Any) -> None:
     """Notes that an operation took a block."""
-    past = handle.attr.setdefault(PAST, Past())
+    past = handle.attr.setdefault(PAST, Provenance())
     past.uses += 1
     if past.chained and past.uses > 1:
         raise OperandError(
@@ -136,7 +136,7 @@ def use(handle: Any) -> None:
 
 def _dot(run: Any, own: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: int) -> Any:
     """`tl.dot`, and what it shows of itself to later operations."""
-    narrow = [past.loaded for past in map(past_of, (a, b)) if past.loaded is not None]
+    narrow = [past.loaded for past in map(provenance_of, (a, b)) if past.loaded is not None]
     batch, (m, k), n = a.data.shape[:-2], a.data.shape[-2:], b.data.shape[-1]
     call = Dot(
         a=_format_of(a).name,
@@ -152,7 +152,7 @@ def _dot(run: Any, own: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: 
         loaded=min(narrow, default=None),
         release=release(),
     )
-    if not triton_dot.is_wgmma(call) and any(past_of(one).joined for one in (a, b)):
+    if not triton_dot.is_wgmma(call) and any(provenance_of(one).joined for one in (a, b)):
         raise OperandError("tl.dot by mma.sync of operands from tl.join: the order of K was not measured")
     left, right = _codes(a), _codes(b)
     found = _handle(triton_dot.dot(call, left, right, _codes(d)), d)
@@ -161,7 +161,7 @@ def _dot(run: Any, own: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: 
     from_zero = d is run.last and not _codes(d).any() and imprecise == 0
     # Every warp holds whole rows where there are rows for all of them, or only one warp.
     whole = (triton_dot.is_wgmma(call) and m >= call.warps * _WARP_ROWS) or call.warps == 1
-    found.attr[PAST] = Past(
+    found.attr[PAST] = Provenance(
         dot=(call, left, right, run.block) if from_zero else None,
         rows_of_quads=whole and call.d == "f32" and call.precision != "ieee",
     )
@@ -172,7 +172,7 @@ def _added(run: Any, own: Any, x: Any, y: Any) -> Any:
     """A sum: a chain that goes on, where one addend is a `tl.dot` from zero that nothing else takes; a fused
     multiply-add, where one is a product; else an addition."""
     for one, other in ((y, x), (x, y)):  # of two such addends Triton chains the second to the first
-        past = past_of(one)
+        past = provenance_of(one)
         if past.dot is not None and past.uses == 0 and one is not other:
             call, left, right, block = past.dot
             if block != run.block:
@@ -180,7 +180,7 @@ def _added(run: Any, own: Any, x: Any, y: Any) -> Any:
                 break
             found = _handle(triton_dot.dot(call, left, right, _codes(other)), other)
             past.chained = True
-            found.attr[PAST] = Past(rows_of_quads=past.rows_of_quads)
+            found.attr[PAST] = Provenance(rows_of_quads=past.rows_of_quads)
             return found
     return _sum(run, own, x, y, (1, 1))
 
@@ -192,7 +192,7 @@ def _subtracted(run: Any, own: Any, x: Any, y: Any) -> Any:
 def _sum(run: Any, own: Any, x: Any, y: Any, signs: tuple[int, int]) -> Any:
     """x + y or x - y. LLVM fuses a product of the same block of code, of two one that is not known here;
     ptxas then the last product of a quotient."""
-    products = [past_of(one).product if run.launch.fusion else None for one in (x, y)]
+    products = [provenance_of(one).product if run.launch.fusion else None for one in (x, y)]
     if any(one is not None and one.block != run.block for one in products):
         run.cpu["a sum with a product of another block of code"] += 1
         products = [one if one is not None and one.block == run.block else None for one in products]
@@ -225,7 +225,7 @@ def _multiplied(run: Any, own: Any, x: Any, y: Any) -> Any:
 def _negated(run: Any, own: Any, x: Any) -> Any:
     """-x; of a product the product of a negated factor."""
     found = _float(run, own, x)
-    product = past_of(x).product
+    product = provenance_of(x).product
     found.attr[PAST] = elementwise([x])
     found.attr[PAST].product = None if product is None else replace(product, one=own(product.one))
     return found

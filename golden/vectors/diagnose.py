@@ -127,5 +127,5 @@ def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[
             wrong = files.wrong_result(ins, made.level, operands, results, held or 0)
             if wrong is not None:
                 return index, wrong[1]
-        held = files.last_held(ins, results["d"])
+        held = files.last_accumulator(ins, results["d"])
     return None

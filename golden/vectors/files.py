@@ -341,7 +341,7 @@ def read(path: str | Path, ins: Instruction | None = None) -> VectorSet:
     parts, held = [], 0
     for operands, results, kinds in records:
         parts.append(VectorSet.of(found, level, operands, results, kinds, made.seed, held))
-        held = last_held(found, results["d"])
+        held = last_accumulator(found, results["d"])
     return join(parts)
 
 
@@ -380,7 +380,7 @@ def _checked(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -
         counts += np.bincount(kinds, minlength=len(counts))
         operands, results, kinds = _tiles(ins, made, arrays, kinds, f"{path}:{line}")
         wrong = wrong_result(ins, made.level, operands, results, held)
-        held = last_held(ins, results["d"])
+        held = last_accumulator(ins, results["d"])
         if wrong is not None:
             place = (
                 f"{path}[{wrong[0]}]"
@@ -424,7 +424,7 @@ def parted(arrays: dict[str, Bits]) -> tuple[dict[str, Bits], dict[str, Bits]]:
     return operands, {name: codes for name, codes in arrays.items() if name in RESULTS}
 
 
-def last_held(ins: Instruction, d: Bits) -> int:
+def last_accumulator(ins: Instruction, d: Bits) -> int:
     """What the unit holds after these results, 0 where it keeps nothing."""
     return int(d[-1]) if ins.state and len(d) else 0
 

@@ -123,7 +123,7 @@ def _measure(chosen: list[Variant], asked: Run, sizes: Sequence[int]) -> Result:
 
 
 def _summary(result: Result) -> None:
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
     from hw_capture.errors import HwError
 
     rows = table("kernel", "size>", "cycles>", "TFLOP/s>", "of peak>")
@@ -131,7 +131,7 @@ def _summary(result: Result) -> None:
         cycles = f"{p.cycles[0]:,.0f}" if p.cycles else ""
         share = "" if p.share is None else f"{100 * p.share:.1f} %"
         rows.add_row(p.label, str(p.size), cycles, f"{p.teraflops:.1f}", share)
-    HouseConsole().print(rows)
+    PlainConsole().print(rows)
     left_out = result.conditions.left_out
     for label, reason in left_out.items():
         typer.echo(f"left out: {label}: {reason}", err=True)

@@ -75,7 +75,7 @@ def _print(found: Profile) -> None:
 
 def _print_errors(found: Profile) -> None:
 
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
     from golden.identify.probe.numeric_profile import CASES, INITS, OPERATIONS, published
 
     paper = {(f.case, f.against, f.operation, f.init): f"{f.value:.2e}" for f in published()}
@@ -90,7 +90,7 @@ def _print_errors(found: Profile) -> None:
                         paper.get((case.name, against, operation, init), ""),
                     ]
                 rows.add_row(f"{case.ab}, {case.cd}", against, _TITLES[operation], *cells)
-    HouseConsole().print(rows)
+    PlainConsole().print(rows)
     typer.echo(
         f"Mean absolute errors on {found.architecture}, {found.samples} samples of N(0, 1), seed "
         f"{found.seed}, drawn in the operand type or in f32. Paper: A100, arXiv 2206.02874, Tables XII to XV."
@@ -99,7 +99,7 @@ def _print_errors(found: Profile) -> None:
 
 def _print_chain(found: Profile) -> None:
 
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
     from golden.identify.probe.numeric_profile import CASES, INITS
 
     lines = [
@@ -116,5 +116,5 @@ def _print_chain(found: Profile) -> None:
             *("overflow" if v is None else f"{v:.2e}" for v in values),
         )
     typer.echo("")
-    HouseConsole().print(rows)
+    PlainConsole().print(rows)
     typer.echo(f"Mean l2 errors relative to the result after N products, {found.chains} chains")

@@ -89,7 +89,7 @@ def _check_options(name: str, paper: bool, check: bool, rebuild: bool, out: Path
 
 def _list(as_json: bool) -> None:
     from golden.catalog.ptx_forms import load
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     groups: dict[str, list[Form]] = {}
     for form in load().forms:
@@ -104,14 +104,14 @@ def _list(as_json: bool) -> None:
         rows.add_row(
             group, str(len(forms)), ", ".join(form.name for form in forms[:: max(1, len(forms) // 3)][:3])
         )
-    HouseConsole().print(rows, highlight=False)
+    PlainConsole().print(rows, highlight=False)
     typer.echo(f"{sum(map(len, groups.values()))} forms for {', '.join(_targets())}")
 
 
 def _show(forms: list[Form], targets: list[str], as_json: bool) -> None:
     from golden.catalog import sass as tables
     from golden.catalog.ptx_forms import operands_text
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     loaded = {target: tables.load(target) for target in targets}
     if as_json:
@@ -122,7 +122,7 @@ def _show(forms: list[Form], targets: list[str], as_json: bool) -> None:
         for kinds in form.kinds:
             for text, where in tables.by_text(form.name, kinds, loaded).items():
                 rows.add_row(form.name, operands_text(kinds), text, tables.targets_text(where, targets))
-    HouseConsole().print(rows, highlight=False)
+    PlainConsole().print(rows, highlight=False)
     versions = sorted({one.ptxas for one in loaded.values()})
     typer.echo(f"ptxas {', '.join(versions)}")
 
@@ -155,7 +155,7 @@ def _paper(as_json: bool) -> None:
 
     from golden.catalog.sass import targets_text
     from golden.catalog.sass_published import VERDICTS, insights, table_v
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     published, found = table_v(), insights()
     if as_json:
@@ -168,7 +168,7 @@ def _paper(as_json: bool) -> None:
     rows = table("PTX", "printed", "ours (sm_80)", "operands", "")
     for row in published:
         rows.add_row(row.ptx, row.printed, row.ours, row.operands, row.verdict)
-    console = HouseConsole()
+    console = PlainConsole()
     console.print(rows, highlight=False, markup=False)
     counts = Counter(row.verdict for row in published)
     typer.echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS))

@@ -137,7 +137,7 @@ def show(
 
     from golden.catalog.timing import load
     from golden.errors import no_match
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     every = load(name)
     figures = [figure for figure in every if only in figure.instruction]
@@ -161,7 +161,7 @@ def show(
         rows.add_row(
             f.table, f.instruction, _place(f.key), f.quantity.replace("_", " "), *places, value, f.unit
         )
-    HouseConsole().print(rows)
+    PlainConsole().print(rows)
     typer.echo(f"{figures[0].device}. {figures[0].source}")
 
 
@@ -255,7 +255,7 @@ def _same_architecture(name: str, architecture: str) -> bool:
 
 def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> None:
 
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
 
     repeated = any(pair.printed is not None for pair in found)
     columns = ["instruction", "", "quantity", "warps, ILP", "ours>", "theirs>", "ratio>"]
@@ -271,7 +271,7 @@ def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> Non
             values.append("" if pair.printed_ratio is None else _ratio(pair.printed_ratio, tolerance))
         more = [*values, _letter(notes, reason), pair.theirs.device]
         rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *more)
-    HouseConsole().print(rows)
+    PlainConsole().print(rows)
     for note in notes:
         typer.echo(f"{_letter(notes, note)}: {note}")
 
@@ -336,7 +336,7 @@ def rerun(
 ) -> None:
     """Compares two recordings by the same code: which figures came again."""
     from golden.catalog.timing import load
-    from golden.explain.terminal import HouseConsole, table
+    from golden.explain.terminal import PlainConsole, table
     from hw_capture.timing.compare import compare as compared
 
     found = compared(load(first), load(second), tolerance / 100)
@@ -368,7 +368,7 @@ def rerun(
             f"{g.second.value:g}",
         )
         rows.add_row(g.kind, *numbers, name)
-    HouseConsole().print(rows)
+    PlainConsole().print(rows)
     figures, within = (sum(getattr(g, name) for g in found) for name in ("figures", "within"))
     typer.echo(f"{within} of {figures} figures within {tolerance:g} %")
 

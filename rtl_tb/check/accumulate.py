@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
-from golden.stimuli.sequences import making
+from golden.stimuli.sequences import operands_for_results
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
 from rtl_tb.engines.job import Job, Traffic
@@ -62,7 +62,7 @@ def long_accumulation(ins: Instruction, most: int = MOST) -> Operands | None:
     for operands, value in steepest:
         end = fmt.largest if value > 0 else -fmt.least
         first = int("clear" in ins.alone)  # has no products that count
-        climb = [(operands, first), *_climb(ins, end, (operands, value), most // len(steepest))]
+        climb = [(operands, first), *_fill(ins, end, (operands, value), most // len(steepest))]
         parts += climb
         clear.append(np.zeros(sum(times for _, times in climb), np.uint8))
         clear[-1][0] = 1
@@ -77,7 +77,7 @@ def long_accumulation(ins: Instruction, most: int = MOST) -> Operands | None:
     return found | {"clear": np.concatenate(clear)}
 
 
-def _climb(
+def _fill(
     ins: Instruction, end: int, steepest: tuple[Operands, int], most: int
 ) -> list[tuple[Operands, int]]:
     """Dot products from zero to an end and beyond, and how often each is used. The climb stops on the last
@@ -106,7 +106,7 @@ def _climb(
     return [*found, (operands, times), *((each, 1) for each in landing)]
 
 
-def turns(vectors: VectorSet, most: int) -> list[VectorSet]:
+def turning_points(vectors: VectorSet, most: int) -> list[VectorSet]:
     """The parts of a climb in which something changes, if it is longer than `most`."""
     if len(vectors) <= most:
         return [vectors]
@@ -121,7 +121,7 @@ def turns(vectors: VectorSet, most: int) -> list[VectorSet]:
     return [vectors[int(part[0]) : int(part[-1]) + 1] for part in parts]
 
 
-def never_held(ins: Instruction, runs: list[VectorSet]) -> str | None:
+def unreached_bits(ins: Instruction, runs: list[VectorSet]) -> str | None:
     """Bits of an integer accumulator that no result of these runs had, in a sentence; None if each occurred
     or the unit keeps no integer."""
     fmt = ins.formats["d"]
@@ -178,7 +178,7 @@ def _onto(ins: Instruction, value: int, least: int = 0) -> list[Operands] | None
     fmt = ins.formats["d"]
     while value or len(found) < least:
         code = np.array([value & _mask(ins, "d")], fmt.dtype)
-        made = making(ins.stateless, {}, code, np.zeros(1, np.int64), np.random.default_rng(1))
+        made = operands_for_results(ins.stateless, {}, code, np.zeros(1, np.int64), np.random.default_rng(1))
         operands = {name: made[name][0] for name in ("a", "b")}
         reached = _value(ins, operands)
         if abs(value - reached) >= abs(value) > 0 or len(found) == _STEPS:

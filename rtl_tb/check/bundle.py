@@ -21,7 +21,7 @@ import yaml
 
 from golden import yamlfile
 from golden.files.output import write_text
-from rtl_tb.check.readings import synthesis_files
+from rtl_tb.check.source_text import synthesis_files
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.builds import files_read
 from rtl_tb.errors import ElaborationError, RtlError

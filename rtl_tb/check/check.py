@@ -6,7 +6,7 @@ result.passed, result.as_dict()
 
 The verdict comes of the stages in VERDICT_STAGES, one after the other; each takes what is known of the
 check and returns it anew. A stage that looks for more runs only where all passed so far. Of a unit that
-failed, `read_again` may withdraw the failure, `try_starts` may show it from other bits, and
+failed, `read_again` may withdraw the failure, `try_initial_values` may show it from other bits, and
 `turn_polarities` may end the check without an explanation. From then on the verdict stands, and
 rtl_tb/check/explain.py looks for what explains it.
 """
@@ -23,30 +23,30 @@ from golden.errors import MmagoldError
 from golden.files.output import write_text
 from rtl_tb import engines
 from rtl_tb.check import vhdl
-from rtl_tb.check.accumulate import never_held, try_long_accumulation, turns
-from rtl_tb.check.beyond import beyond, several_drive
+from rtl_tb.check.accumulate import try_long_accumulation, turning_points, unreached_bits
 from rtl_tb.check.capsule import write_capsule
 from rtl_tb.check.drawing import COVERED, draw
 from rtl_tb.check.explain import END, VERDICT, Listen, Progress, explain, said_of
-from rtl_tb.check.four_states import ask_four_states, of_its_reader
+from rtl_tb.check.four_states import compare_four_states, of_its_reader
+from rtl_tb.check.initial_values import compare_initial_values, compare_with_source
 from rtl_tb.check.options import (
     DEFAULT_TRAFFIC,
     TRAFFIC,
     Options,
     affordable,
 )
-from rtl_tb.check.others import unwatched, watch_others
-from rtl_tb.check.readings import as_run, synthesised
+from rtl_tb.check.other_outputs import compare_other_outputs, uncompared_bits
+from rtl_tb.check.outside_influences import outside_influences, signals_with_several_drivers
 from rtl_tb.check.record import Check
-from rtl_tb.check.starts import ask_source, compare_starts
-from rtl_tb.check.synthesis import ask_synthesis, unknown
+from rtl_tb.check.source_text import synthesised, text_of_run
+from rtl_tb.check.synthesis import compare_netlists, unknown
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.locate.budget import Budget
+from rtl_tb.runs.initiation_interval import initiation_interval
 from rtl_tb.runs.latency import measured
 from rtl_tb.runs.polarity import polarity
-from rtl_tb.runs.spacing import spacing
 from rtl_tb.runs.verdict import judge, silent
 
 Stage = Callable[[Check, Progress], Check]
@@ -137,7 +137,7 @@ def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
     built = time.monotonic() - start
     outcome = engines.run(engine, job, lambda done, total: report("running", done, total))
     outcome.seconds_build += built
-    open_bits = tuple(unwatched(job.dut))
+    open_bits = tuple(uncompared_bits(job.dut))
     return Check(
         job.dut,
         options,
@@ -166,7 +166,7 @@ def watch_outputs(state: Check, _report: Progress) -> Check:
     """Stage 3. Outputs that are no results, of which the description says what they have, are looked at."""
     if not state.passed:
         return state
-    watched = watch_others(state.run, state.options.engine, state.verdict)
+    watched = compare_other_outputs(state.run, state.options.engine, state.verdict)
     if watched is None or watched.passed:
         return state
     return replace(state, verdict=watched, turned=True)
@@ -200,11 +200,11 @@ def accumulate_long(state: Check, report: Progress) -> Check:
     report("filling the accumulator", 0, 0)
     tried = try_long_accumulation(state.run, state.options.engine)
     if tried is None:
-        return replace(state, never_held=never_held(state.dut.instruction, [state.vectors]))
+        return replace(state, never_held=unreached_bits(state.dut.instruction, [state.vectors]))
     vectors, job, verdict = tried
-    for part in turns(vectors, COVERED) if state.coverage is not None else ():
+    for part in turning_points(vectors, COVERED) if state.coverage is not None else ():
         state.coverage.sample_set(part)  # type: ignore[union-attr]
-    state = replace(state, never_held=never_held(state.dut.instruction, [state.vectors, vectors]))
+    state = replace(state, never_held=unreached_bits(state.dut.instruction, [state.vectors, vectors]))
     return state if verdict.passed else replace(state, verdict=verdict, job=job)
 
 
@@ -215,13 +215,13 @@ def turn_polarities(state: Check, report: Progress) -> Check:
         return state
     report("looking at polarities", 0, 0)
     arguments = state.verdict, state.options.engine, state.run
-    turned = (spacing(*arguments) if silent(state.verdict) else None) or polarity(*arguments)
+    turned = (initiation_interval(*arguments) if silent(state.verdict) else None) or polarity(*arguments)
     if turned is None:
         return state
     return replace(state, turned=True, hints=(turned.sentence, *state.hints))
 
 
-def try_starts(state: Check, report: Progress) -> Check:
+def try_initial_values(state: Check, report: Progress) -> Check:
     """Stage 7. Undriven signals start as zeros and as ones, too; a unit that was run as a translation is run
     in its own language.
 
@@ -234,9 +234,9 @@ def try_starts(state: Check, report: Progress) -> Check:
     engine, verdict, job = state.options.engine, state.verdict, state.run
     try:
         if state.passed and verdict.outcome.translated:
-            unset, job, verdict = ask_source(engine, job, verdict)
+            unset, job, verdict = compare_with_source(engine, job, verdict)
         else:
-            unset, job, verdict = compare_starts(engine, job, verdict, state.whole or job)
+            unset, job, verdict = compare_initial_values(engine, job, verdict, state.whole or job)
     except RtlError as error:
         if state.passed:
             raise
@@ -249,7 +249,7 @@ def try_four_states(state: Check, report: Progress) -> Check:
     if not (state.passed and state.run.simulator == "verilator" and state.options.four_states):
         return state
     report("trying four states", 0, 0)
-    four_states, job, verdict = ask_four_states(state.run, state.verdict)
+    four_states, job, verdict = compare_four_states(state.run, state.verdict)
     return replace(state, four_states=four_states, job=job, verdict=verdict)
 
 
@@ -267,15 +267,15 @@ def simulate_gates(state: Check, report: Progress) -> Check:
     policy, job = state.options.synthesis, state.run
     report("reading the text as synthesis does", 0, 0)
     try:
-        text = as_run(job)
+        text = text_of_run(job)
     except RtlError as error:
         state = replace(state, synthesis=(unknown(error),) if policy != "off" else ())
     else:
-        state = state.noted(*beyond(text), *several_drive(job, text))
+        state = state.noted(*outside_influences(text), *signals_with_several_drivers(job, text))
         if policy != "off" and text is not None:
             budget = Budget(state.options.budget)
             try:
-                gates = ask_synthesis(
+                gates = compare_netlists(
                     replace(job, vectors=state.vectors), state.verdict, text, budget, report
                 )
             except (MmagoldError, OSError):
@@ -298,7 +298,7 @@ VERDICT_STAGES: tuple[Stage, ...] = (
     run_under_traffic,
     accumulate_long,
     turn_polarities,
-    try_starts,
+    try_initial_values,
     try_four_states,
     simulate_gates,
 )

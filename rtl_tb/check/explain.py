@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.boundary import own_fault
+from golden.boundary import exception_line
 from golden.budget import ALL
 from golden.errors import MmagoldError
 from rtl_tb.check import reasons
-from rtl_tb.check.declared_once import initialised_once
+from rtl_tb.check.declaration_initialisers import declaration_initialisers
 from rtl_tb.check.options import TRAFFIC
 from rtl_tb.check.record import Check
-from rtl_tb.check.under_traffic import Calm, apart
+from rtl_tb.check.under_traffic import TrafficFault, isolate_traffic
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.budget import Budget
 from rtl_tb.runs.example import smallest
 from rtl_tb.runs.hypotheses import explain_results
-from rtl_tb.runs.spacing import spacing
+from rtl_tb.runs.initiation_interval import initiation_interval
 from rtl_tb.runs.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _Work:
     job: Job
     report: Progress
     budget: Budget
-    calm: Calm | None = None
+    calm: TrafficFault | None = None
     search: Search | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -123,7 +123,7 @@ def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Che
     work = _Work(state.verdict, state.run, report, budget)
     state = without_traffic(state, work)
     if work.handshake_alone:
-        state = state.hinted(reasons.of_the_handshake(work.verdict))
+        state = state.hinted(reasons.handshake_hint(work.verdict))
     if reasons.too_few(work.verdict):
         state = state.hinted(reasons.never_answered(work.verdict))
         with _search_begun(state, work):
@@ -142,7 +142,7 @@ def without_traffic(state: Check, work: _Work) -> Check:
     handshake's fault, vectors that are still wrong the arithmetic's. The two are explained separately."""
     work.report("looking at what traffic does", 0, 0)
     with work.given_up("what traffic does is not known"):
-        work.calm = apart(work.verdict, state.engine, work.job)
+        work.calm = isolate_traffic(work.verdict, state.engine, work.job)
     if work.calm is not None and work.arithmetic:
         work.verdict, work.job = work.calm.verdict, work.calm.job
     return _hinted(state, work, [] if work.calm is None else [work.calm.sentence])
@@ -183,7 +183,9 @@ def examples_of_faults(state: Check, work: _Work) -> Check:
     work.report("looking for the smallest operands of each fault", 0, 0)
     with work.given_up("the smallest operands of each fault are not known"):
         state = replace(state, difference=find_difference(state))
-        each = reasons.shown(work.verdict, state.engine, work.job, found, _for_hypotheses(state, work))
+        each = reasons.examples_of_faults(
+            work.verdict, state.engine, work.job, found, _for_hypotheses(state, work)
+        )
         state = replace(state, faults=tuple(each))
     return _hinted(state, work)
 
@@ -199,9 +201,9 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
         hints += reasons.swapped_ports(job.dut, found)
         # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
         if (found is None or not found.explains or verdict.outcome.failures) and job.dut.netlist is None:
-            further_apart = spacing(verdict, state.engine, job)
+            further_apart = initiation_interval(verdict, state.engine, job)
             hints[:0] = [] if further_apart is None else [further_apart.sentence]
-        hints += initialised_once(verdict, job.dut) if verdict.wrong.any() else []
+        hints += declaration_initialisers(verdict, job.dut) if verdict.wrong.any() else []
     return _hinted(state, work, hints)
 
 
@@ -314,7 +316,7 @@ def _differs(verdict: Verdict) -> bool:
 
 def said_of(error: Exception) -> str:
     """The text of an error for a report, in one line."""
-    return " ".join(str(error).split()) if isinstance(error, MmagoldError) else own_fault(error)
+    return " ".join(str(error).split()) if isinstance(error, MmagoldError) else exception_line(error)
 
 
 def _outdone(repairs: list[Repair], found: Diagnosis | None) -> bool:
@@ -328,7 +330,7 @@ def _outdone(repairs: list[Repair], found: Diagnosis | None) -> bool:
 
 
 def repair_traffic(
-    state: Check, calm: Calm, job: Job, report: Progress, budget: Budget
+    state: Check, calm: TrafficFault, job: Job, report: Progress, budget: Budget
 ) -> tuple[list[Repair], list[str]]:
     """The changes of the text with which a unit answers as it does without traffic, in addition to a fault of
     its arithmetic, and hints. They have the time that the first search left."""

@@ -72,7 +72,7 @@ class FourStates:
         return {name: getattr(self, name) for name in names}
 
 
-def ask_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdict]:
+def compare_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdict]:
     """Runs the first vectors of a passed check on Icarus.
 
     Returns:

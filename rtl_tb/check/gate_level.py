@@ -16,8 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rtl_tb.check.readings import on_text
-from rtl_tb.dut.runs import NAME
+from rtl_tb.check.source_text import on_text
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.slang import GET_PYSLANG
 from rtl_tb.dut.translated import AS_TEXT, elaborated_by
 from rtl_tb.dut.wrapper import wrapper_of

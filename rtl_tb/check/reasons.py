@@ -45,7 +45,7 @@ _RESULTS = 64
 
 
 @dataclass(frozen=True)
-class Shown:
+class FaultExample:
     """A fault with the smallest operands found that show it and no other fault; None: none were found."""
 
     fault: Fault
@@ -68,23 +68,23 @@ def flag_reasons(verdict: Verdict, diagnosis: Diagnosis | None = None) -> list[F
     return flag_faults(vectors.instruction, operands, codes, ~verdict.wrong_d[known], best, answered)
 
 
-def shown(
+def examples_of_faults(
     verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis, budget: Budget | None = None
-) -> list[Shown]:
+) -> list[FaultExample]:
     """Each fault of the diagnosis, if there are several, with an example of its own, as far as the budget
     goes."""
     ins, every = job.vectors.instruction, diagnosis.every_fault
     if len(every) < 2:
         return []
     if diagnosis.instruction.modes is not None:  # a fault of the mode itself shows between modes
-        return [Shown(fault, None) for _, fault in every]
+        return [FaultExample(fault, None) for _, fault in every]
     budget = budget or Budget(float("inf"))
     of = _of_state if ins.state else _of_tile if job.dut.level == "tile" else _of_dot
 
     def example(unit: Instruction, fault: Fault) -> Example | None:
         return None if budget.over() else of(verdict, engine, job, unit, fault, budget)
 
-    return [Shown(fault, example(unit, fault)) for unit, fault in every]
+    return [FaultExample(fault, example(unit, fault)) for unit, fault in every]
 
 
 def _of_dot(
@@ -237,7 +237,7 @@ _WHERE = {
 """Where in the RTL to look for the cause of each kind of ProtocolFailure."""
 
 
-def of_the_handshake(verdict: Verdict) -> str:
+def handshake_hint(verdict: Verdict) -> str:
     """The hint for a unit whose results are all right and whose handshake is not."""
     first = verdict.outcome.failures[0]
     where = f"; {_WHERE[first.kind]}" if first.kind in _WHERE else ""

@@ -13,8 +13,8 @@ import numpy as np
 from golden.vectors.complete import holds, space_of
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.four_states import FourStates
+from rtl_tb.check.initial_values import UndrivenSignals
 from rtl_tb.check.options import Options
-from rtl_tb.check.starts import Unset
 from rtl_tb.check.synthesis import Synthesis
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Traffic
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from golden.explain.first_difference import Difference
     from golden.identify.diagnosis import Diagnosis
     from rtl_tb.check.dissection import Dissection
-    from rtl_tb.check.reasons import Shown
+    from rtl_tb.check.reasons import FaultExample
     from rtl_tb.locate.result import Repair
 
 NEVER_TOGETHER = "clear and load were never set together: which of them wins was not checked"
@@ -50,15 +50,15 @@ class Check:
     capsule: Path | None = None
     resets_left_out: int = 0
     """Resets left out of the run of the verdict, see `affordable`."""
-    unset: Unset | None = None
+    unset: UndrivenSignals | None = None
     """Results that depend on undriven signals."""
     four_states: FourStates | None = None
     """The result of Icarus for a unit that passed in Verilator."""
     synthesis: tuple[Synthesis, ...] = ()
     """The results for the unit as synthesis reads it, if that is another text."""
-    beyond: tuple[str, ...] = ()
+    outside_influences: tuple[str, ...] = ()
     """What the results may depend on other than the operands."""
-    faults: tuple[Shown, ...] = ()
+    faults: tuple[FaultExample, ...] = ()
     """The faults, if the diagnosis found several."""
     hints: tuple[str, ...] = ()
     """Possible errors in the description of the unit."""
@@ -86,7 +86,7 @@ class Check:
 
     def noted(self, *notes: str) -> Check:
         """The same with further notes on the limits of the verdict."""
-        return replace(self, beyond=(*self.beyond, *notes))
+        return replace(self, outside_influences=(*self.outside_influences, *notes))
 
     @property
     def run(self) -> Job:
@@ -114,7 +114,7 @@ class Check:
             found.append(NEVER_TOGETHER)
         if self.passed and self.never_held:
             found.append(self.never_held)
-        return [*found, *self.not_synthesised, *self.beyond]
+        return [*found, *self.not_synthesised, *self.outside_influences]
 
     @property
     def excluded(self) -> str | None:

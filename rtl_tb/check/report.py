@@ -86,7 +86,7 @@ def wrong_texts(report: Report) -> list[str]:
     return [each["sentence"] for each in report["synthesis"] if each["failed"]]
 
 
-class Story:
+class ReportPrinter:
     """Prints a report part by part, as soon as it is known; each part once. `example`: with the example
     itself the trace is as wide as the console."""
 
@@ -172,7 +172,7 @@ class Story:
 def print_text(report: Report, console: Console, example: Example | None = None) -> None:
     """Prints the story of a finished check: verdict, handshake, the smallest example with its trace, kinds,
     the diagnosis, what to run next."""
-    Story(console).tell(report, example=example)
+    ReportPrinter(console).tell(report, example=example)
 
 
 def _print_diagnosis(report: Report, say: Callable[..., None]) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 from golden.budget import Budget
 from rtl_tb import engines
 from rtl_tb.check.gate_level import Netlist, declared, other_choices, synthesise, without_initials
-from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read, undeclared
-from rtl_tb.check.starts import SHOWN, Unset
-from rtl_tb.engines.job import STARTS, Job
+from rtl_tb.check.initial_values import SHOWN, UndrivenSignals
+from rtl_tb.check.source_text import SYNTHESIS, SourceText, on_text, read, undeclared
+from rtl_tb.engines.job import INITIAL_VALUES, Job
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
@@ -107,12 +107,16 @@ class SynthesisResult:
     job: Job
     verdict: Verdict
     texts: list[Synthesis] = field(default_factory=list)
-    unset: Unset | None = None
+    unset: UndrivenSignals | None = None
     notes: list[str] = field(default_factory=list)
 
 
-def ask_synthesis(
-    job: Job, verdict: Verdict, plain: Reading, budget: Budget | None = None, report: Progress | None = None
+def compare_netlists(
+    job: Job,
+    verdict: Verdict,
+    plain: SourceText,
+    budget: Budget | None = None,
+    report: Progress | None = None,
 ) -> SynthesisResult:
     """Runs the vectors of a job on the netlist of each text that synthesis may read, if it may differ from
     the one that the simulator read, `plain`. What was not compiled when the budget ended is a note."""
@@ -127,8 +131,8 @@ def ask_synthesis(
         return _ask_synthesis(job, verdict, plain, budget)
 
 
-def _ask_synthesis(job: Job, verdict: Verdict, plain: Reading, budget: Budget) -> SynthesisResult:
-    result, seen = SynthesisResult(job, verdict), list[Reading]()
+def _ask_synthesis(job: Job, verdict: Verdict, plain: SourceText, budget: Budget) -> SynthesisResult:
+    result, seen = SynthesisResult(job, verdict), list[SourceText]()
     traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
     job = replace(job, traffic=traffic)
     for by, options in SYNTHESIS.items():
@@ -168,7 +172,7 @@ class _Difference:
         return Synthesis(self.by, self.place, tried, failed, refused, self.change)
 
 
-def _difference(by: str, plain: Reading, text: Reading) -> _Difference:
+def _difference(by: str, plain: SourceText, text: SourceText) -> _Difference:
     at = place = plain.differs(text)
     changes = []
     code = _FOR.sub(lambda loop: re.sub(r"[^\n]", " ", loop[0]), text.text)
@@ -180,7 +184,7 @@ def _difference(by: str, plain: Reading, text: Reading) -> _Difference:
     return _Difference(by, at, place, "; ".join(changes))
 
 
-def _ask_netlist(result: SynthesisResult, job: Job, text: Reading, differs: _Difference) -> None:
+def _ask_netlist(result: SynthesisResult, job: Job, text: SourceText, differs: _Difference) -> None:
     """Runs a text as gates, if that may show a difference."""
     said = declared(text.text)
     either = list(dict.fromkeys([said, other_choices(said)]))
@@ -201,7 +205,7 @@ def _ask_netlist(result: SynthesisResult, job: Job, text: Reading, differs: _Dif
             return
 
 
-def _run_netlist(result: SynthesisResult, netlist: Netlist, text: Reading, differs: _Difference) -> None:
+def _run_netlist(result: SynthesisResult, netlist: Netlist, text: SourceText, differs: _Difference) -> None:
     """Runs a netlist from each start of its undefined bits."""
     runs = dict(_runs(netlist.job))
     wrong = {start: _failed(run) for start, (_, run) in runs.items()}
@@ -221,7 +225,7 @@ def _run_netlist(result: SynthesisResult, netlist: Netlist, text: Reading, diffe
 def _runs(job: Job) -> Iterator[tuple[str, tuple[Job, Verdict]]]:
     """A job and its verdict for each start of the undriven bits."""
     job = replace(job, program=engines.build("fast", job))
-    for start in STARTS:
+    for start in INITIAL_VALUES:
         mine = replace(job, start=start)
         yield start, (mine, judge(job.vectors, engines.run("fast", mine), job.dut.compare))
 
@@ -230,19 +234,19 @@ def _failed(verdict: Verdict) -> int:
     return 0 if verdict.passed else int(verdict.failed.sum()) or len(verdict.outcome.failures)
 
 
-def _unset(netlist: Netlist, text: Reading, wrong: dict[str, int], tried: int, by: str) -> Unset:
+def _unset(netlist: Netlist, text: SourceText, wrong: dict[str, int], tried: int, by: str) -> UndrivenSignals:
     chosen = [text.place(found.start()) for found in _CHOICE.finditer(text.text)]
     places = tuple(dict.fromkeys([*netlist.places, *chosen]))
-    return Unset(wrong, tried, _shown(places, text), of_text=True, by=by)
+    return UndrivenSignals(wrong, tried, _shown(places, text), of_text=True, by=by)
 
 
-def _shown(places: tuple[str, ...], text: Reading) -> tuple[str, ...]:
+def _shown(places: tuple[str, ...], text: SourceText) -> tuple[str, ...]:
     """Places with their lines of code."""
     code = {place: line for line, place in text.lines()}
     return tuple(f"{place}: {code[place]}" if place in code else place for place in places)
 
 
-def _of_initials(verdict: Verdict, initials: list[int], text: Reading) -> str:
+def _of_initials(verdict: Verdict, initials: list[int], text: SourceText) -> str:
     places = _shown(tuple(dict.fromkeys(map(text.place, initials))), text)
     more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
     return (
@@ -252,7 +256,9 @@ def _of_initials(verdict: Verdict, initials: list[int], text: Reading) -> str:
     )
 
 
-def _refused(result: SynthesisResult, job: Job, text: Reading | None, differs: _Difference, why: str) -> None:
+def _refused(
+    result: SynthesisResult, job: Job, text: SourceText | None, differs: _Difference, why: str
+) -> None:
     """Reports that a text did not run as gates; if it differs from the simulator's text, it is simulated
     itself, if possible."""
     if text is None or differs.text:

@@ -34,7 +34,7 @@ _SEVERAL = 8
 
 
 @dataclass(frozen=True)
-class Calm:
+class TrafficFault:
     """A unit without the traffic under which it fails.
 
     Attributes:
@@ -60,7 +60,7 @@ class Calm:
         return judge(own, verdict.outcome, self.job.dut.compare)
 
 
-def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
+def isolate_traffic(verdict: Verdict, engine: str, job: Job) -> TrafficFault | None:
     """The same vectors without traffic, if some or all wrong ones become right, or the handshake is then
     kept. None if nothing improves, or there was no traffic. Each part of the traffic gets a run of its
     own."""
@@ -98,7 +98,7 @@ def apart(verdict: Verdict, engine: str, job: Job) -> Calm | None:
             f"{lost:,} of the {len(failing):,} failing" if calm.failed.any() else f"all {len(job.vectors):,}"
         )
         said = f"{every} vectors are right"
-    return Calm(f"{said} {without}{_blamed(parts, wrong, broken)}", without, calm, none)
+    return TrafficFault(f"{said} {without}{_blamed(parts, wrong, broken)}", without, calm, none)
 
 
 def _judged(engine: str, job: Job) -> Verdict:

@@ -25,7 +25,6 @@ from golden.program.modes import ModeField
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.controls import answers_all, at_once, clear_given, clock_and_reset, decide, later_c
 from rtl_tb.dut.description import PLACEHOLDER
-from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.headers import tops
 from rtl_tb.dut.matching import (
     CONTROL_ROLES,
@@ -37,7 +36,8 @@ from rtl_tb.dut.matching import (
     several_valids,
     words_of,
 )
-from rtl_tb.dut.parts import leaves
+from rtl_tb.dut.port_check import entries, entry_width
+from rtl_tb.dut.port_fields import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list

@@ -51,7 +51,7 @@ def entry_of(signed: bool, four_state: bool) -> str:
 
 @dataclass(frozen=True)
 class Port:
-    """One port of the elaborated top module, or a field of one (rtl_tb/dut/parts.py).
+    """One port of the elaborated top module, or a field of one (rtl_tb/dut/port_fields.py).
 
     Attributes:
         direction: "input", "output" or "inout".

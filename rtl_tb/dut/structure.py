@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtl_tb.dut.parts import places
+from rtl_tb.dut.port_fields import places
 from rtl_tb.dut.ports import Design, Port
 from rtl_tb.dut.translated import read_by
 from rtl_tb.errors import RtlError

@@ -4,7 +4,7 @@ with its wrapper, and what it writes is compiled in place of both.
 The text keeps X: registers start as X, what nothing drives is X, and a multiplexer whose select is X gives X
 where its inputs differ (an `if` in the source would take the second branch). Nothing is optimised, since an
 optimisation may choose a value for an X. Delays and assertions are left out, so that a PASS on such a text is
-no PASS of the source before `ask_source` of rtl_tb/check/starts.py has run the source as well.
+no PASS of the source before `ask_source` of rtl_tb/check/initial_values.py has run the source as well.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design, literal
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.slang import LENIENT
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.errors import ElaborationError, MachineError, RtlError

@@ -13,21 +13,21 @@ from collections.abc import Iterator
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS
 from rtl_tb.dut.adapter import Adapter, adapter_of, bit_text, later_word, vhdl, vhdl_name
-from rtl_tb.dut.description import Dut, Handshake
-from rtl_tb.dut.fit import check_fit, constant_of, entry_width
-from rtl_tb.dut.parts import find, places
-from rtl_tb.dut.ports import WITHOUT_BITS
-from rtl_tb.dut.runs import (
+from rtl_tb.dut.bit_ranges import (
     LOW,
     NAME,
-    Run,
+    BitRange,
+    bit_ranges_of,
     driven_fields,
     read_fields,
-    result_runs,
-    runs_of,
+    result_bit_ranges,
     signals_of,
     turned,
 )
+from rtl_tb.dut.description import Dut, Handshake
+from rtl_tb.dut.port_check import check_ports, constant_of, entry_width
+from rtl_tb.dut.port_fields import find, places
+from rtl_tb.dut.ports import WITHOUT_BITS
 from rtl_tb.dut.vhdl import Entity, generic_text
 
 _OF_VERILOG = {
@@ -54,7 +54,7 @@ clock through signals of its own."""
 def wrapper_text(dut: Dut, entity: Entity) -> str:
     """Returns the wrapper of `dut`, whose top has been read as `entity`; raises SpecError where they do not
     fit."""
-    check_fit(dut, entity)
+    check_ports(dut, entity)
     inputs, outputs = _inputs(dut, entity), _outputs(dut, entity)
     adapter = adapter_of(dut)
     declared, adapts = vhdl(adapter, dut.layout.operand_width, _LATER)
@@ -147,7 +147,7 @@ def _bit(entity: Entity, port: str, index: int | None, lsb: int) -> str:
     return bits[len(bits) - 1 - lsb]
 
 
-def _spread(entity: Entity, run: Run, bus: str) -> Iterator[tuple[str, str]]:
+def _spread(entity: Entity, run: BitRange, bus: str) -> Iterator[tuple[str, str]]:
     """(bit of a port, what it is connected to) of a run."""
     for at in range(run.width):
         word = later_word(run.later) or bus
@@ -171,7 +171,7 @@ def _inputs(dut: Dut, entity: Entity) -> dict[str, str]:
     bus = adapter_of(dut).bus
     for name, port_map in dut.ports.items():
         if name not in RESULTS:
-            runs = list(runs_of(port_map, dut.fields[name], entity))
+            runs = list(bit_ranges_of(port_map, dut.fields[name], entity))
             for run in runs:
                 found |= _spread(entity, run, vhdl_name(bus[name]))
             for run in runs if port_map.unused == "sign" else ():
@@ -190,7 +190,7 @@ def _inputs(dut: Dut, entity: Entity) -> dict[str, str]:
     return {bit: found.get(bit, "'0'") for port in driven for bit in entity.bits[port]}
 
 
-def _extend(entity: Entity, run: Run, found: dict[str, str]) -> None:
+def _extend(entity: Entity, run: BitRange, found: dict[str, str]) -> None:
     """Connects the bits above a run, up to the next one or the end, as its highest bit."""
     port = entity.ports[run.port]
     width = entry_width(port, "unpacked") if port.unpacked else port.width
@@ -217,7 +217,7 @@ def _constant(dut: Dut, entity: Entity, name: str) -> dict[str, str]:
 def _outputs(dut: Dut, entity: Entity) -> dict[str, str]:
     """What every bit of every output that somebody looks at is connected to."""
     found: dict[str, str] = {}
-    for run in result_runs(dut, entity):
+    for run in result_bit_ranges(dut, entity):
         found |= _spread(entity, run, "out_data")
     for port in dut.handshake.outputs().values():
         if port in entity.ports:

@@ -19,25 +19,25 @@ from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut import vhdl, vhdl_wrapper
 from rtl_tb.dut.adapter import Adapter, adapter_of, verilog
-from rtl_tb.dut.description import Bit, Dut, Handshake
-from rtl_tb.dut.fit import check_fit, clocks_interface, entry_width
-from rtl_tb.dut.headers import of_interface, of_top
-from rtl_tb.dut.keys import IDENTIFIER
-from rtl_tb.dut.parts import find
-from rtl_tb.dut.portmap import PortMap
-from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
-from rtl_tb.dut.runs import (
+from rtl_tb.dut.bit_ranges import (
     LOW,
     NAME,
-    Run,
+    BitRange,
+    bit_ranges_of,
     constant_text,
     driven_fields,
     read_fields,
-    result_runs,
-    runs_of,
+    result_bit_ranges,
     signals_of,
     turned,
 )
+from rtl_tb.dut.description import Bit, Dut, Handshake
+from rtl_tb.dut.headers import of_interface, of_top
+from rtl_tb.dut.keys import IDENTIFIER
+from rtl_tb.dut.port_check import check_ports, clocks_interface, entry_width
+from rtl_tb.dut.port_fields import find
+from rtl_tb.dut.portmap import PortMap
+from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
 from rtl_tb.dut.vhdl import Entity
 
 INSTANCE = "u_dut"
@@ -69,11 +69,11 @@ def uncompared(dut: Dut) -> list[Bit]:
         return []
     module = module_of(dut)
     left: dict[Bit, None] = {}
-    for run in result_runs(dut, module):
+    for run in result_bit_ranges(dut, module):
         port = module.ports[run.port]
         width = entry_width(port, "unpacked") if port.unpacked else port.width
         left |= dict.fromkeys((run.port, run.index, bit) for bit in range(width))
-    for run in result_runs(dut, module):
+    for run in result_bit_ranges(dut, module):
         for bit in range(run.lsb, run.lsb + run.width):
             left.pop((run.port, run.index, bit), None)
     return list(left)
@@ -116,7 +116,7 @@ def write_wrapper(dut: Dut, folder: Path) -> Path:
 def wrapper_text(dut: Dut, module: Module) -> str:
     """Returns the wrapper of `dut`, whose top module has been read as `module`; raises SpecError where
     they do not fit."""
-    check_fit(dut, module)
+    check_ports(dut, module)
     adapter = adapter_of(dut)
     maps = [(dut.ports[name], field) for name, field in dut.fields.items()]
     operands = [(at, field) for at, field in maps if field.name not in RESULTS]
@@ -130,7 +130,7 @@ def wrapper_text(dut: Dut, module: Module) -> str:
         "",
         *_operands(adapter, operands, driven_fields(dut, module), module),
         *_rest(dut),
-        *_results(results, [*result_runs(dut, module), *read_fields(dut, module)], module),
+        *_results(results, [*result_bit_ranges(dut, module), *read_fields(dut, module)], module),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
     return "\n".join(lines)
@@ -162,9 +162,9 @@ def _header(dut: Dut) -> list[str]:
 
 
 def _operands(
-    adapter: Adapter, maps: list[tuple[PortMap, Field]], fields: list[Run], module: Module
+    adapter: Adapter, maps: list[tuple[PortMap, Field]], fields: list[BitRange], module: Module
 ) -> list[str]:
-    runs = [run for port_map, field in maps for run in runs_of(port_map, field, module)] + fields
+    runs = [run for port_map, field in maps for run in bit_ranges_of(port_map, field, module)] + fields
     extended = {field.name for port_map, field in maps if port_map.unused == "sign"}
     lines = [
         f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps
@@ -206,7 +206,9 @@ def _target(port: Port, index: int | None, lsb: int, width: int) -> str:
     return f"{_wire(port.name)}{entry}[{lsb + width - 1}:{lsb}]"
 
 
-def _drive(port: Port, runs: list[Run], bus: Mapping[str, str], extended: Collection[str]) -> Iterator[str]:
+def _drive(
+    port: Port, runs: list[BitRange], bus: Mapping[str, str], extended: Collection[str]
+) -> Iterator[str]:
     """Assigns one vector or entry from its lowest bit to its highest; bits that no element takes are 0, or of
     an operand that is `extended` the highest bit of the element below them."""
     index, at, below = runs[0].index, 0, ""
@@ -234,7 +236,7 @@ def _empty_entries(port: Port, used: set[int | None]) -> list[str]:
     return [f"    assign {_wire(port.name)}[{index}] = {width}'d0;" for index in empty]
 
 
-def _results(maps: list[tuple[PortMap, Field]], runs: list[Run], module: Module) -> list[str]:
+def _results(maps: list[tuple[PortMap, Field]], runs: list[BitRange], module: Module) -> list[str]:
     lines = [""]
     lines += [
         f"    // {field.name}: {_elements(field)} in out_data[{field.msb}:{field.lsb}]. Bits that carry no "

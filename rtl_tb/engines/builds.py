@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from golden.files.output import made_folder, write_whole
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.sources import options
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import contents

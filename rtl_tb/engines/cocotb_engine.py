@@ -24,8 +24,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.translated import built_readable, translator_of
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import ghdl, headers
@@ -36,9 +36,9 @@ from rtl_tb.engines.common import (
     codes_of,
     complaint,
     counters,
+    initial_value_arguments,
     never_waited,
     run_folder,
-    start_of,
     units_folder,
     write_bytes,
 )
@@ -271,7 +271,7 @@ def _simulate(
                 hdl_toplevel_lang="verilog" if job.dut.vhdl is None else "vhdl",
                 seed=str(job.traffic.seed),
                 plusargs=[
-                    *(start_of(job) if job.simulator == "verilator" else ()),
+                    *(initial_value_arguments(job) if job.simulator == "verilator" else ()),
                     f"+dumpfile_path={place / 'dump.fst'}",
                 ],
                 build_dir=folder,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtl_tb.engines.job import FAILURE_KINDS, STARTS, Bits, Job, Progress, ProtocolFailure
+from rtl_tb.engines.job import FAILURE_KINDS, INITIAL_VALUES, Bits, Job, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ _COMPLAINT = re.compile(
 )
 
 
-def start_of(job: Job) -> list[str]:
+def initial_value_arguments(job: Job) -> list[str]:
     """Arguments of a verilated program: what signals hold that nothing has set. A seed of 0 would mean
     none."""
     seed = max(job.traffic.seed & 0x7FFFFFFF, 1)
-    return [f"+verilator+rand+reset+{STARTS[job.start]}", f"+verilator+seed+{seed}"]
+    return [f"+verilator+rand+reset+{INITIAL_VALUES[job.start]}", f"+verilator+seed+{seed}"]
 
 
 @contextlib.contextmanager

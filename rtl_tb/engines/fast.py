@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rtl_tb.dut.runs import NAME
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import headers
 from rtl_tb.engines import traffic as rules
@@ -37,7 +37,7 @@ from rtl_tb.engines.common import (
     write_bytes,
     written_failures,
 )
-from rtl_tb.engines.job import STARTS, Bits, Job, Outcome, Progress, ProtocolFailure
+from rtl_tb.engines.job import INITIAL_VALUES, Bits, Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
@@ -88,7 +88,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 
 
 @dataclass(frozen=True)
-class How:
+class BuildOptions:
     """How a program is made: further options of Verilator, the compiler's level, and TAIL."""
 
     further: Sequence[str] = ()
@@ -96,19 +96,19 @@ class How:
     tail: int = TAIL
 
 
-FOR_TRIALS = How(("--inline-mult", "1", "-fno-split", "--output-split", "0"), "-Og", 0)
+FOR_TRIALS = BuildOptions(("--inline-mult", "1", "-fno-split", "--output-split", "0"), "-Og", 0)
 """Modules stay apart, which is quick to compile, and a run ends with its last result. A build of all choices
 runs four times as fast as without any optimisation, and some thousand runs cost more than it takes longer."""
 
 
-def build(job: Job, simulator: Simulator, how: How = How()) -> Path:
+def build(job: Job, simulator: Simulator, how: BuildOptions = BuildOptions()) -> Path:
     """Returns the program of a DUT, compiled only if none of the same content lies
     in the job's build folder."""
     recipe = _recipe(job, simulator, wrapper_of(job.dut), how)
     return built(job.build.absolute() / "fast", recipe) / PROGRAM
 
 
-def build_once(job: Job, simulator: Simulator, wrapper: str, how: How) -> Path:
+def build_once(job: Job, simulator: Simulator, wrapper: str, how: BuildOptions) -> Path:
     """Returns the program of a DUT of which the wrapper is known, for this process alone: nothing asks which
     files the design consists of, so the front end runs once instead of three times."""
     recipe = _recipe(job, simulator, wrapper, how)
@@ -116,7 +116,7 @@ def build_once(job: Job, simulator: Simulator, wrapper: str, how: How) -> Path:
     return built_once(place, job.dut.sources, recipe.generated, recipe.compile) / PROGRAM
 
 
-def _recipe(job: Job, simulator: Simulator, wrapper: str, how: How) -> Recipe:
+def _recipe(job: Job, simulator: Simulator, wrapper: str, how: BuildOptions) -> Recipe:
     generated = {f"{NAME}.sv": wrapper}
     texts = (each.read_text(encoding="utf-8") for each in (HARNESS, MODEL, MODEL.with_suffix(".h")))
     options = (VERILATE, how, COMPILE, *texts)
@@ -133,7 +133,7 @@ def _recipe(job: Job, simulator: Simulator, wrapper: str, how: How) -> Recipe:
     return recipe
 
 
-def _verilate(recipe: Recipe, place: Path, how: How) -> None:
+def _verilate(recipe: Recipe, place: Path, how: BuildOptions) -> None:
     dut, layout = recipe.dut, recipe.dut.layout
     objects = place / OBJECTS
     objects.mkdir()
@@ -301,7 +301,7 @@ def _settings(job: Job) -> list[str]:
         dut.reset.cycles if dut.reset else 4,
         job.timeout_cycles,
         dut.instruction.restarts,
-        STARTS[job.start],
+        INITIAL_VALUES[job.start],
     ]
     return [str(number) for number in settings]
 

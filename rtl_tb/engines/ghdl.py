@@ -7,8 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.text import read
 from rtl_tb.dut.vhdl import Vhdl, analyse, first_complaint, without_copies
 from rtl_tb.dut.wrapper import wrapper_of

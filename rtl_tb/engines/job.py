@@ -49,7 +49,7 @@ def changed_text(now: str) -> str:
 
 SIMULATORS = ("verilator", "icarus", "ghdl", "vcs", "questa", "xcelium")
 """GHDL runs VHDL, in the engine cocotb; the last three run the engine selfcheck alone."""
-STARTS = {"zeros": 0, "ones": 1, "random": 2}
+INITIAL_VALUES = {"zeros": 0, "ones": 1, "random": 2}
 """What signals that nothing has set hold in Verilator, which has no X, and its number for it. In GHDL zeros
 and ones stand in the signals `unset` of a job; random leaves them 'U'."""
 
@@ -142,8 +142,8 @@ class Job:
         build in."""
         if self.simulator not in SIMULATORS:
             raise RtlError(f"simulator is {self.simulator!r}, expected one of {', '.join(SIMULATORS)}")
-        if self.start not in STARTS:
-            raise RtlError(f"start is {self.start!r}, expected one of {', '.join(STARTS)}")
+        if self.start not in INITIAL_VALUES:
+            raise RtlError(f"start is {self.start!r}, expected one of {', '.join(INITIAL_VALUES)}")
         if not 1 <= self.timeout_cycles < 2**31:
             raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
         if not 0 < self.wall_timeout < float("inf"):

@@ -27,8 +27,8 @@ import numpy as np
 
 from golden.files.output import Fill, write_folder
 from golden.vectors.vectorset import VectorSet
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.translated import built_readable, translator_of
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import headers
@@ -46,9 +46,9 @@ from rtl_tb.engines.common import (
     Watch,
     codes_of,
     complaint,
+    initial_value_arguments,
     never_waited,
     run_folder,
-    start_of,
     units_folder,
     written_failures,
 )
@@ -254,7 +254,7 @@ def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
             *(["-fst"] if job.waves and job.waves.suffix == ".fst" else []),
             *waves,
         ]
-    return [program, *waves, *start_of(job)]
+    return [program, *waves, *initial_value_arguments(job)]
 
 
 def run_files(

@@ -142,9 +142,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
 def _story(result: Check) -> str:
     """What `mmagold rtl check` prints."""
-    from golden.explain.terminal import HouseConsole
+    from golden.explain.terminal import PlainConsole
     from rtl_tb.check.report import print_text
 
     text = io.StringIO()
-    print_text(result.as_dict(), HouseConsole(file=text), result.example)
+    print_text(result.as_dict(), PlainConsole(file=text), result.example)
     return text.getvalue()

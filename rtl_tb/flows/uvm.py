@@ -25,9 +25,9 @@ from golden.vectors import dpi, files
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.check.report import environment
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.keys import IDENTIFIER
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import traffic
 from rtl_tb.engines.job import Traffic

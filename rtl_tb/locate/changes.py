@@ -23,9 +23,9 @@ from rtl_tb.dut.slang import GET_PYSLANG, elaborated
 from rtl_tb.dut.text import read
 from rtl_tb.engines.builds import HDL
 from rtl_tb.errors import SimulatorMissing
+from rtl_tb.locate.elaboration import Elaboration, elaboration_of
 from rtl_tb.locate.kinds import Change, changes_of, missing_in
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
-from rtl_tb.locate.readings import Readings, readings_of
 from rtl_tb.locate.sources import Place, Sources
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -158,7 +158,7 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
 
     found = Changes(sources, policy)
     try:
-        readings = readings_of(compilation, top, sources, look)
+        readings = elaboration_of(compilation, top, sources, look)
         found.not_read = readings.not_read
         found.placer = _Placer(sources, readings, look)
         found.roots = list(compilation.getSyntaxTrees())
@@ -175,7 +175,7 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
 class _Placer:
     """Finds the site of each change: the expressions of a file as a forest of intervals."""
 
-    def __init__(self, sources: Sources, readings: Readings, look: Callable[[], None]) -> None:
+    def __init__(self, sources: Sources, readings: Elaboration, look: Callable[[], None]) -> None:
         self.sources, self.readings, self.look = sources, readings, look
         self.places: dict[Path, list[Place]] = {}
         for place in sorted(readings.read, key=lambda one: (one.file, one.start, -one.end)):

@@ -126,7 +126,7 @@ class Types:
 
 
 @dataclass(frozen=True)
-class At:
+class SyntaxSite:
     """A node of the syntax, as kinds of change look at it.
 
     Attributes:
@@ -187,7 +187,7 @@ class At:
 
 Draft = tuple[Any, str]
 """A node, or a pair of locations, and the text that may stand there."""
-Kind = Callable[[At], Iterator[Draft]]
+Kind = Callable[[SyntaxSite], Iterator[Draft]]
 KINDS: dict[str, list[tuple[tuple[str, ...], Kind]]] = {}
 """By name of a kind the types of syntax, or their kinds, that it looks at, and what it yields there."""
 WIDE = ("range", "sign", "cast", "width")
@@ -208,7 +208,7 @@ def _kind(name: str, *nodes: str) -> Callable[[Kind], Kind]:
 
 
 @_kind("name", "IdentifierNameSyntax", "IdentifierSelectNameSyntax")
-def _names(at: At) -> Iterator[Draft]:
+def _names(at: SyntaxSite) -> Iterator[Draft]:
     """Another name of the same declared type; for a target another target, too."""
     token = at.node.identifier
     name, parent = token.valueText, at.above[-1] if at.above else None
@@ -224,7 +224,7 @@ def _names(at: At) -> Iterator[Draft]:
 
 
 @_kind("constant", "IntegerLiteralExpression", "IntegerVectorExpressionSyntax")
-def _numbers(at: At) -> Iterator[Draft]:
+def _numbers(at: SyntaxSite) -> Iterator[Draft]:
     """The neighbours of a number, and the numbers that differ from it in one bit."""
     counts = at.above and type(at.above[-1]).__name__ == "MultipleConcatenationExpressionSyntax"
     for other in numbers(at.text()):
@@ -233,19 +233,19 @@ def _numbers(at: At) -> Iterator[Draft]:
 
 
 @_kind("constant", "IdentifierNameSyntax", "IdentifierSelectNameSyntax")
-def _zero(at: At) -> Iterator[Draft]:
+def _zero(at: SyntaxSite) -> Iterator[Draft]:
     """Zero for an operand."""
     if at.is_value and at.bits and not _is_index(at) and not CONTROL.search(at.text()):
         yield at.node, f"{at.bits}'d0"
 
 
 @_kind("constant", "UnbasedUnsizedLiteralExpression")
-def _fills(at: At) -> Iterator[Draft]:
+def _fills(at: SyntaxSite) -> Iterator[Draft]:
     yield from ((at.node, other) for other in ("'0", "'1") if other != at.text())
 
 
 @_kind("constant", "IdentifierNameSyntax")
-def _parameters(at: At) -> Iterator[Draft]:
+def _parameters(at: SyntaxSite) -> Iterator[Draft]:
     """A parameter, one more or less."""
     name = at.node.identifier.valueText
     if at.scope.is_number(name) and at.is_value:
@@ -287,7 +287,7 @@ def _written(value: int, radix: int) -> str:
 
 
 @_kind("operator", "BinaryExpressionSyntax")
-def _operators(at: At) -> Iterator[Draft]:
+def _operators(at: SyntaxSite) -> Iterator[Draft]:
     token = at.node.operatorToken
     if _is_assignment(at.node) and token.rawText in ("=", "<="):
         return
@@ -296,21 +296,21 @@ def _operators(at: At) -> Iterator[Draft]:
 
 
 @_kind("operator", "PrefixUnaryExpressionSyntax")
-def _reductions(at: At) -> Iterator[Draft]:
+def _reductions(at: SyntaxSite) -> Iterator[Draft]:
     token = at.node.operatorToken
     if token.rawText in _REDUCTIONS:
         yield from ((token.range, other) for other in _REDUCTIONS if other != token.rawText)
 
 
 @_kind("negation", "PrefixUnaryExpressionSyntax")
-def _negation_lost(at: At) -> Iterator[Draft]:
+def _negation_lost(at: SyntaxSite) -> Iterator[Draft]:
     if at.node.operatorToken.rawText in _INVERSIONS:
         yield at.node, _grouped(at.text(at.node.operand))
 
 
 @_kind("negation", *("IdentifierNameSyntax", "IdentifierSelectNameSyntax", "ScopedNameSyntax"))
 @_kind("negation", "ParenthesizedExpressionSyntax")
-def _negated(at: At) -> Iterator[Draft]:
+def _negated(at: SyntaxSite) -> Iterator[Draft]:
     """An operand inverted; one of several bits negated as well."""
     text, parent = at.text(), at.above[-1] if at.above else None
     inverted = parent is not None and parent.kind.name.startswith("Unary")
@@ -325,7 +325,7 @@ def _negated(at: At) -> Iterator[Draft]:
 
 
 @_kind("negation", "IntegerLiteralExpression")
-def _negative(at: At) -> Iterator[Draft]:
+def _negative(at: SyntaxSite) -> Iterator[Draft]:
     """A number whose sign was lost."""
     operand = at.above and type(at.above[-1]).__name__ in (
         "BinaryExpressionSyntax",
@@ -336,7 +336,7 @@ def _negative(at: At) -> Iterator[Draft]:
 
 
 @_kind("condition", "ConditionalStatementSyntax", "ConditionalExpressionSyntax")
-def _conditions(at: At) -> Iterator[Draft]:
+def _conditions(at: SyntaxSite) -> Iterator[Draft]:
     """A condition that is negated, always true or always false."""
     text = at.text(at.node.predicate)
     if not CONTROL.search(text):
@@ -344,7 +344,7 @@ def _conditions(at: At) -> Iterator[Draft]:
 
 
 @_kind("term", "BinaryExpressionSyntax")
-def _dropped(at: At) -> Iterator[Draft]:
+def _dropped(at: SyntaxSite) -> Iterator[Draft]:
     """One of two operands alone."""
     operator = at.node.operatorToken.rawText
     if operator in _DROPPED and not _is_assignment(at.node):
@@ -356,7 +356,7 @@ def _dropped(at: At) -> Iterator[Draft]:
 
 
 @_kind("range", "RangeSelectSyntax", "BitSelectSyntax")
-def _ranges(at: At) -> Iterator[Draft]:
+def _ranges(at: SyntaxSite) -> Iterator[Draft]:
     """Bounds that are one more or less, each and both."""
     if at.in_type:
         return
@@ -378,7 +378,7 @@ def _ranges(at: At) -> Iterator[Draft]:
 
 
 @_kind("concatenation", "ConcatenationExpressionSyntax")
-def _shifted(at: At) -> Iterator[Draft]:
+def _shifted(at: SyntaxSite) -> Iterator[Draft]:
     """Two parts of which one has a bit more and the other a bit less, or is left out: a shift by one."""
     parts = [at.text(each).strip() for each in at.node.expressions if hasattr(each, "sourceRange")]
     for first, second in combinations(range(min(len(parts), _PARTS)), 2):
@@ -405,7 +405,7 @@ def _resized(part: str, by: int) -> Iterator[str]:
 
 
 @_kind("width", "RangeDimensionSpecifierSyntax")
-def _widths(at: At) -> Iterator[Draft]:
+def _widths(at: SyntaxSite) -> Iterator[Draft]:
     """A declaration with one bit more or less."""
     select = at.node.selector
     if type(select).__name__ == "RangeSelectSyntax":
@@ -423,7 +423,7 @@ def _stepped(text: str) -> Iterator[str]:
 
 
 @_kind("sign", "InvocationExpressionSyntax")
-def _sign_lost(at: At) -> Iterator[Draft]:
+def _sign_lost(at: SyntaxSite) -> Iterator[Draft]:
     called = at.text(at.node.left)
     if called in ("$signed", "$unsigned"):
         yield at.node.left, "$unsigned" if called == "$signed" else "$signed"
@@ -431,7 +431,7 @@ def _sign_lost(at: At) -> Iterator[Draft]:
 
 
 @_kind("sign", "IdentifierNameSyntax", "IdentifierSelectNameSyntax", "ConcatenationExpressionSyntax")
-def _sign_missing(at: At) -> Iterator[Draft]:
+def _sign_missing(at: SyntaxSite) -> Iterator[Draft]:
     """An operand taken with its sign."""
     parent = at.above[-1] if at.above else None
     operator = getattr(getattr(parent, "operatorToken", None), "rawText", "")
@@ -444,7 +444,7 @@ def _sign_missing(at: At) -> Iterator[Draft]:
 
 
 @_kind("sign", "BinaryExpressionSyntax")
-def _both_signs(at: At) -> Iterator[Draft]:
+def _both_signs(at: SyntaxSite) -> Iterator[Draft]:
     """Both operands of a product or a comparison with their signs, or without: one alone has no effect."""
     operator = at.node.operatorToken.rawText
     if operator not in _SIGN_COUNTS or _is_assignment(at.node):
@@ -458,7 +458,7 @@ def _both_signs(at: At) -> Iterator[Draft]:
 
 
 @_kind("sign", "ImplicitTypeSyntax", "IntegerTypeSyntax")
-def _declared_sign(at: At) -> Iterator[Draft]:
+def _declared_sign(at: SyntaxSite) -> Iterator[Draft]:
     """A declaration with a sign, or without."""
     declared, bits = at.text(), "".join(map(at.text, at.node.dimensions)).strip()
     if at.node.signing.rawText:
@@ -468,7 +468,7 @@ def _declared_sign(at: At) -> Iterator[Draft]:
 
 
 @_kind("cast", "CastExpressionSyntax")
-def _casts(at: At) -> Iterator[Draft]:
+def _casts(at: SyntaxSite) -> Iterator[Draft]:
     """A cast that is missing, or one bit more or less."""
     yield at.node, at.text(at.node.right)
     if not at.node.left.kind.name.endswith("Type"):
@@ -477,14 +477,14 @@ def _casts(at: At) -> Iterator[Draft]:
 
 
 @_kind("cast", "ParenthesizedExpressionSyntax")
-def _cast_missing(at: At) -> Iterator[Draft]:
+def _cast_missing(at: SyntaxSite) -> Iterator[Draft]:
     """A cast to a size that other expressions of the module are cast to."""
     if at.is_value and not (at.above and "Cast" in type(at.above[-1]).__name__):
         yield from ((at.node, f"{size}'{at.text()}") for size in at.scope.casts)
 
 
 @_kind("declaration", "DataDeclarationSyntax")
-def _initialised_once(at: At) -> Iterator[Draft]:
+def _initialised_once(at: SyntaxSite) -> Iterator[Draft]:
     """A variable gets the value of its declaration once, a net always."""
     values = [each.initializer for each in at.node.declarators if hasattr(each, "initializer")]
     if not any(value is not None and re.search(r"[A-Za-z_][\w$]*", at.text(value)) for value in values):
@@ -495,14 +495,14 @@ def _initialised_once(at: At) -> Iterator[Draft]:
 
 
 @_kind("statement", "ExpressionStatementSyntax", "ContinuousAssignSyntax")
-def _statement_lost(at: At) -> Iterator[Draft]:
+def _statement_lost(at: SyntaxSite) -> Iterator[Draft]:
     yield at.node, "" if type(at.node).__name__ == "ContinuousAssignSyntax" else ";"
 
 
 # What is missing --------------------------------------------------------------------------------------------
 
 
-def _missing_terms(at: At, place: Place, bits: int, root: bool) -> Iterator[tuple[str, str]]:
+def _missing_terms(at: SyntaxSite, place: Place, bits: int, root: bool) -> Iterator[tuple[str, str]]:
     """One more operand, as a pattern and the operand: a bit that can be read there, or a word."""
     text = at.text()
 
@@ -553,13 +553,13 @@ def _compares(node: Any) -> bool:
     return sign in _ROWS[0] and not _is_assignment(node)
 
 
-def _values_like(at: At, node: Any) -> list[str]:
+def _values_like(at: SyntaxSite, node: Any) -> list[str]:
     """The values near a number, or named like a name."""
     text = at.text(node).strip()
     return [*numbers(text), *at.scope.alike(text, at.names)]
 
 
-def _missing_labels(at: At) -> Iterator[tuple[Place, str, str]]:
+def _missing_labels(at: SyntaxSite) -> Iterator[tuple[Place, str, str]]:
     """Values that may be missing in an item of a case or in a set: each a place, the value before it, and the
     value."""
     if at.node.kind.name == "StandardCaseItem":
@@ -581,7 +581,7 @@ def _missing_labels(at: At) -> Iterator[tuple[Place, str, str]]:
     yield from ((place, before, each) for each in near if each not in there)
 
 
-def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]]:
+def _missing_statements(at: SyntaxSite, scope: Scope) -> Iterator[tuple[Place, str, str]]:
     """Statements that may be missing in a block or a branch: each a place, a form and its text."""
     node, sources = at.node, at.sources
     kind = type(node).__name__
@@ -626,7 +626,7 @@ def _missing_statements(at: At, scope: Scope) -> Iterator[tuple[Place, str, str]
             yield from ((place, form, text) for text in scope.statements(target, sign))
 
 
-def _missing_conditions(at: At, scope: Scope) -> Iterator[str]:
+def _missing_conditions(at: SyntaxSite, scope: Scope) -> Iterator[str]:
     """A branch of a register that has lost its condition, such as an enable."""
     node, text, branch = at.node, at.text(), at.above[-1].kind.name if at.above else ""
     place, procedure = at.sources.place(node), at.procedure
@@ -697,7 +697,7 @@ class _Walk:
         if kind.endswith("Directive") or not self.visits(node):
             return
         scope = scope.within(node)
-        at = At(node, above, scope, self.sources, self.types, self.names)
+        at = SyntaxSite(node, above, scope, self.sources, self.types, self.names)
         made = () if self.wanted else (*self.kinds.get(type(node).__name__, ()), *self.kinds.get(kind, ()))
         for name, function in made:
             for where, after in function(at):
@@ -722,7 +722,7 @@ class _Walk:
                 after = _grouped(after)
             self.found[Change(kind, place, before, after, **more)] = None
 
-    def _note_missing(self, at: At, wanted: Callable[[Place], bool]) -> None:
+    def _note_missing(self, at: SyntaxSite, wanted: Callable[[Place], bool]) -> None:
         node, place = at.node, self.sources.place(at.node)
         if place is None or not wanted(place):
             return
@@ -766,7 +766,7 @@ def _is_step(node: Any, loop: Any) -> bool:
     return any(one == node for one in steps)
 
 
-def _is_index(at: At) -> bool:
+def _is_index(at: SyntaxSite) -> bool:
     """Whether it is a whole index, bound or size."""
     parent = type(at.above[-1]).__name__ if at.above else ""
     return parent in (

@@ -40,7 +40,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Alone:
+class SingleFault:
     """The effect of one of a unit's faults by itself.
 
     Attributes:
@@ -77,7 +77,7 @@ class Alone:
 
 
 @dataclass(frozen=True)
-class Rest:
+class RemainingFault:
     """A fault that remains after a change of the text, and that a hypothesis about the arithmetic names.
 
     Attributes:
@@ -119,8 +119,8 @@ class Repair:
     wrong: int
     broken: int
     vectors: int
-    faults: tuple[Alone, ...] = ()
-    rest: tuple[Rest, ...] = ()
+    faults: tuple[SingleFault, ...] = ()
+    rest: tuple[RemainingFault, ...] = ()
     are: str = "right"
     untried: str = ""
     rivals: int = 0

@@ -53,8 +53,8 @@ from rtl_tb.locate.faults import example_of_fault
 from rtl_tb.locate.hints import suspicious_lines
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
-from rtl_tb.locate.rest import rest_of
-from rtl_tb.locate.result import Alone, Edit, Repair
+from rtl_tb.locate.remaining_faults import remaining_faults_of
+from rtl_tb.locate.result import Edit, Repair, SingleFault
 from rtl_tb.locate.selector import numbers
 from rtl_tb.locate.sources import Place
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants
@@ -686,7 +686,7 @@ class Search:
             single = [each for each in self.confirmed.values() if len(each.changes) == 1]
             for one in sorted(single, key=lambda each: -each.repair.repaired)[:2]:
                 with suppress(MmagoldError):  # what was found stays found
-                    if rest := rest_of(one.verdict, one.job, self.original, self.budget.look):
+                    if rest := remaining_faults_of(one.verdict, one.job, self.original, self.budget.look):
                         return [self._by_fault(replace(one.repair, rest=rest))]
         return [self._by_fault(best)]
 
@@ -726,7 +726,7 @@ class Search:
         """A repair with the effect of each of its changes by itself; unchanged if the time ends before."""
         if repair.by_one:
             return repair
-        found: list[Alone] = []
+        found: list[SingleFault] = []
         for at, change in enumerate(self.confirmed[repair.edits].changes):
             edit = self._edit(change)
             try:
@@ -738,7 +738,9 @@ class Search:
             with suppress(MmagoldError), self.budget.builds():
                 example = example_of_fault(self.verdict, self.original, one.job, only, self.budget.look)
             broken = int((one.verdict.failed & ~self.verdict.failed).sum())
-            found.append(Alone(edit, int((self.verdict.failed & ~one.verdict.failed).sum()), broken, example))
+            found.append(
+                SingleFault(edit, int((self.verdict.failed & ~one.verdict.failed).sum()), broken, example)
+            )
         return replace(repair, faults=tuple(sorted(found, key=lambda one: -one.repaired)))
 
     def _confirm(self, chosen: Sequence[Change], folder: Path) -> Repair | None:

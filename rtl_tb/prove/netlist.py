@@ -24,8 +24,8 @@ from typing import Any
 
 from golden.circuit.words import Word, Words, evaluate, order
 from golden.errors import nearest
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.translated import elaborated_by
 from rtl_tb.dut.wrapper import INSTANCE, wrapper_of
 from rtl_tb.errors import RtlError

@@ -25,7 +25,7 @@ from golden.identify.diagnose.mutations import changed
 from golden.program.signature import Operands
 from golden.proof.problem import Problem, operands_of, result_of
 from golden.proof.sweep import OPEN, PROVED, Tell
-from golden.proof.verdict import Fault, Outcome, settled
+from golden.proof.verdict import Fault, Outcome, decide
 from golden.vectors.files import write
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb.check.check import check_dut
@@ -128,7 +128,7 @@ def prove_dut(
     tell("reading the unit")
     problem, read = problem_of(dut)
     reading = {"reading": time.monotonic() - start}
-    outcome = settled(problem, seconds, tell, jobs, changed_specifications(dut, problem))
+    outcome = decide(problem, seconds, tell, jobs, changed_specifications(dut, problem))
     outcome = replace(outcome, seconds=reading | outcome.seconds)
     found = Proof(dut, outcome, claim_of(dut, problem, read))
     if outcome.values is not None:

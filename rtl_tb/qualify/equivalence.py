@@ -21,7 +21,7 @@ from golden.circuit.words import CircuitError
 from golden.program.signature import Operands
 from golden.proof.problem import operands_of
 from golden.proof.sweep import OPEN, PROVED
-from golden.proof.verdict import Outcome, settled
+from golden.proof.verdict import Outcome, decide
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
@@ -73,7 +73,7 @@ def compare(unit: Dut, mutant: Dut, seconds: float) -> Equivalence:
         return Equivalence(OPEN, f"not read: {error}")
     if problem.unit is problem.spec:
         return Equivalence(PROVED, SAME)
-    outcome = settled(problem, seconds)
+    outcome = decide(problem, seconds)
     if outcome.values is not None:
         given = {name: outcome.values.get(name, 0) for name in problem.vectors}
         return Equivalence(outcome.verdict, "operands found", operands_of(unit.instruction, given))

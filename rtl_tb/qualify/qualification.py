@@ -32,9 +32,9 @@ from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 from rtl_tb.qualify.equivalence import Equivalence, compare, replayed
+from rtl_tb.qualify.explanations import explanations
 from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
 from rtl_tb.qualify.mutants import Mutant, load_mutants
-from rtl_tb.qualify.naming import explanations
 from rtl_tb.runs.latency import measure
 from rtl_tb.runs.verdict import Verdict, judge
 

@@ -18,7 +18,7 @@ from golden.errors import MmagoldError
 from golden.vectors.vectorset import block_size
 from golden.workers.pool import workers
 from rtl_tb.dut.description import Dut
-from rtl_tb.regress.binding import UnitState, code_digest, simulator_digest, unit_state
+from rtl_tb.regress.fingerprints import UnitState, code_digest, simulator_digest, unit_state
 from rtl_tb.regress.plan import Engine, Plan, Unit, load_plan
 from rtl_tb.regress.shard import Result, Shard, explain_shard, run_shard
 from rtl_tb.regress.store import Store

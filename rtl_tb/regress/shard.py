@@ -23,7 +23,7 @@ from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
 from rtl_tb.dut.description import load_dut
 from rtl_tb.errors import RtlError
-from rtl_tb.regress.binding import code_digest, simulator_digest, unit_state
+from rtl_tb.regress.fingerprints import code_digest, simulator_digest, unit_state
 
 Result = dict[str, Any]
 
@@ -36,7 +36,7 @@ class Shard:
         unit: the unit's name in the regression; `file` is its dut.yaml.
         mix: name of the kinds; `weights` their shares, None: the default mix.
         settings: traffic and limits, as rtl_tb.check.check.Options takes them.
-        unit_digest, simulator_digest, code: what the result depends on (rtl_tb/regress/binding.py).
+        unit_digest, simulator_digest, code: what the result depends on (rtl_tb/regress/fingerprints.py).
         listed: whether they are all that it depends on, so that the result may be used again.
     """
 

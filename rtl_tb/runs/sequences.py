@@ -20,7 +20,7 @@ from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.program.state import starts
 from golden.stimuli import one
-from golden.stimuli.sequences import making
+from golden.stimuli.sequences import operands_for_results
 from rtl_tb.runs.unit import DutRun
 
 Progress = Callable[[int, int], None]
@@ -114,7 +114,7 @@ class _Made:
         """Each dot product behind what makes its c, in order, and of which c is made exactly."""
         c, ins = batch["c"], self.ins
         nothing = {name: np.zeros_like(codes) for name, codes in batch.items() if name in "ab"}
-        first = making(ins, batch, c, np.arange(len(c)), np.random.default_rng(1))
+        first = operands_for_results(ins, batch, c, np.arange(len(c)), np.random.default_rng(1))
         rest = {name: codes for name, codes in first.items() if name not in nothing}
         last = {name: batch[name] for name in first}
         if ins.load:  # cleared, loaded with c, used

@@ -38,6 +38,6 @@ def _compiled_once(request: pytest.FixtureRequest, _shared_builds: SharedBuilds)
         patch.setenv("OBJCACHE", f"{Path(__file__).with_name('object_cache.sh')} {_shared_builds.objects}")
         for owner, name, stand_in in _shared_builds.patches():
             patch.setattr(owner, name, stand_in)
-        patch.setattr(fast.build, "__defaults__", (fast.How(level="-Og"),))
+        patch.setattr(fast.build, "__defaults__", (fast.BuildOptions(level="-Og"),))
         yield
     simulators._verilator.cache_clear()

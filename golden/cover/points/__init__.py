@@ -24,8 +24,8 @@ from typing import assert_never
 
 import numpy as np
 
+from golden.cover.points.accumulator import accumulator_range
 from golden.cover.points.flags import flag_points, flag_samples
-from golden.cover.points.held import held_by
 from golden.cover.points.multiply_align import (
     align_points,
     align_samples,
@@ -39,7 +39,7 @@ from golden.cover.points.point import Array, Coverpoint, Sample, stage_name, uni
 from golden.cover.points.results import result_points, result_samples
 from golden.cover.points.sequences import sequence_points, sequence_samples
 from golden.cover.points.sum_round import round_points, round_samples, sum_points, sum_samples
-from golden.cover.ranges import Held, spans_of
+from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
 from golden.model.registers import Registers, SeenStep
 from golden.program.modes import mode_text
@@ -76,7 +76,7 @@ class SequenceSampler:
 
     def __init__(self, ins: Instruction) -> None:
         one = self.instruction = ins.stateless
-        held = None if ins.load else held_by(list(one.mode_units.values()) or [one])
+        held = None if ins.load else accumulator_range(list(one.mode_units.values()) or [one])
         self._of_one = Sampler(one, held) if one.modes is None else ModeSampler(one, held)
         self.points = (*sequence_points(one, held, ins.load), *self._of_one.points)
 
@@ -98,7 +98,7 @@ class SequenceSampler:
 class ModeSampler:
     """A unit with modes: whether every mode came, and each mode's own coverpoints."""
 
-    def __init__(self, ins: Instruction, held: Held | None = None) -> None:
+    def __init__(self, ins: Instruction, held: AccumulatorRange | None = None) -> None:
         assert ins.modes is not None
         self.instruction = ins
         self._texts = {code: mode_text(values) for code, values in ins.modes.codes()}
@@ -130,7 +130,7 @@ class Sampler:
         points: all coverpoints (vectors are dot products), in order of the datapath.
     """
 
-    def __init__(self, ins: Instruction, held: Held | None = None) -> None:
+    def __init__(self, ins: Instruction, held: AccumulatorRange | None = None) -> None:
         """`held`: what c can be, of a unit that keeps its accumulator; None: any code."""
         self.instruction = ins
         self._registers = Registers(ins.engine_of_one)
@@ -186,7 +186,9 @@ def _about_nothing(ins: Instruction, point: Coverpoint) -> bool:
     return any(point.name.startswith(told[name]) for name in ins.absent)
 
 
-def _stage_points(ins: Instruction, operation: Operation, held: Held | None) -> Iterator[list[Coverpoint]]:
+def _stage_points(
+    ins: Instruction, operation: Operation, held: AccumulatorRange | None
+) -> Iterator[list[Coverpoint]]:
     """The coverpoints of each step."""
     for step, registers in spans_of(ins, operation, held):
         name = stage_name(operation, step)

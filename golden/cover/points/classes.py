@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from golden.cover.points.point import Array
-from golden.cover.ranges import Held
+from golden.cover.ranges import AccumulatorRange
 from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
 from golden.program.bounds import largest_significand
@@ -70,7 +70,7 @@ def class_bins(fmt: Format) -> dict[str, bool]:
     return dict(zip(CLASSES, reach, strict=True))
 
 
-def held_bins(fmt: Format, held: Held | None) -> dict[str, bool]:
+def accumulator_bins(fmt: Format, held: AccumulatorRange | None) -> dict[str, bool]:
     """Classes of c, and whether it can have them: what a unit holds (None: any code of the format)."""
     return {label: has and (held is None or label in held.classes) for label, has in class_bins(fmt).items()}
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from golden.cover.points.classes import class_bins, held_bins
+from golden.cover.points.classes import accumulator_bins, class_bins
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.results import makes_infinity, takes
 from golden.cover.points.sum_round import REMAINDERS, round_points
-from golden.cover.ranges import Held, spans_of
+from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
 from golden.number.status import INEXACT, INVALID, NOTHING, OVERFLOW, UNDERFLOW
 from golden.program.bounds import Bounds, group_sizes, rounded_total, terms_of
@@ -25,7 +25,7 @@ _PART = "status flags"
 _TOGETHER = "flags raised together"
 
 
-def flag_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint]:
+def flag_points(ins: Instruction, held: AccumulatorRange | None = None) -> list[Coverpoint]:
     """One rounding raises one of few sets of flags, and an invalid operation ends in a NaN, which raises
     nothing more; in units of several roundings any of their sets can come together."""
     names = ins.status
@@ -53,7 +53,7 @@ def flag_samples(ins: Instruction, codes: Array) -> Iterator[Sample]:
         yield _TOGETHER, codes
 
 
-def _reachable(ins: Instruction, held: Held | None) -> set[Raised]:
+def _reachable(ins: Instruction, held: AccumulatorRange | None) -> set[Raised]:
     """The sets of flags that one dot product can raise."""
     roundings, count = {NOTHING}, 0
     for operation in ins.program.operations:
@@ -115,9 +115,9 @@ def _of_step(ins: Instruction, step: RoundingStep, registers: dict[str, Bounds])
     return made | ({INEXACT} if any(outcomes[f"normal, {rest}"] for rest in REMAINDERS[1:]) else set())
 
 
-def _invalid(ins: Instruction, held: Held | None) -> bool:
+def _invalid(ins: Instruction, held: AccumulatorRange | None) -> bool:
     """Signalling NaNs; an infinity and a zero that meet, or another infinity; either as an integer."""
-    c = held_bins(ins.formats["c"], held)
+    c = accumulator_bins(ins.formats["c"], held)
     given = {name: class_bins(fmt) for name, fmt in ins.formats.items() if name not in ("c", "d")}
     if any(bins.get("signalling NaN") for bins in (c, *given.values())):
         return True

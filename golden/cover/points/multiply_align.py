@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from golden.cover.points.point import Array, Coverpoint, Sample, stage_name
-from golden.cover.ranges import Held, spans_of
+from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
 from golden.model.registers import Numbers, SeenStep, joined
 from golden.number.formats import Kind
@@ -163,7 +163,7 @@ def _lone_cut_points(name: str, step: Align, register: str, deepest: int, span: 
 
 
 def slice_points(
-    ins: Instruction, index: int, operation: Operation, held: Held | None = None
+    ins: Instruction, index: int, operation: Operation, held: AccumulatorRange | None = None
 ) -> list[Coverpoint]:
     """The coverpoint that an operation of a chain does not share: who holds the largest exponent."""
     for step, registers in spans_of(ins, operation, held):

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from golden.cover.points.classes import class_bins, classify, coarse_bins, coarse_of, held_bins
+from golden.cover.points.classes import accumulator_bins, class_bins, classify, coarse_bins, coarse_of
 from golden.cover.points.point import Array, Coverpoint, Sample, crossed
-from golden.cover.ranges import Held
+from golden.cover.ranges import AccumulatorRange
 from golden.model.instruction import Instruction
 from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
 
 
-def operand_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint]:
+def operand_points(ins: Instruction, held: AccumulatorRange | None = None) -> list[Coverpoint]:
     """Coverpoints of the operands: codes one by one, pairs of them, and the special values they make.
 
     Args:
         held: what c can be, of a unit that keeps its accumulator; None: any code.
     """
-    c = held_bins(ins.formats["c"], held)
+    c = accumulator_bins(ins.formats["c"], held)
     return _code_points(ins, c) + _pair_points(ins, c) + _special_points(ins, c)
 
 

@@ -7,10 +7,10 @@ from typing import assert_never
 
 import numpy as np
 
-from golden.cover.points.classes import class_bins, classify, held_bins
+from golden.cover.points.classes import accumulator_bins, class_bins, classify
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.sum_round import largest_result, overflows, ways_of
-from golden.cover.ranges import Held, spans_of
+from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format
@@ -37,7 +37,7 @@ from golden.program.steps import (
 )
 
 
-def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint]:
+def result_points(ins: Instruction, held: AccumulatorRange | None = None) -> list[Coverpoint]:
     """From the span of the last exact total: how small and how large it can be decides which classes d can
     have."""
     fmt, (step, total) = ins.formats["d"], final_total(ins, held)
@@ -107,18 +107,22 @@ def can_wrap(step: Step) -> bool:
     return isinstance(step, Additions | Round) and step.overflow in ("wrap", "ieee")
 
 
-def takes(ins: Instruction, held: Held | None, what: str) -> bool:
+def takes(ins: Instruction, held: AccumulatorRange | None, what: str) -> bool:
     """Whether an operand can be an infinity, or a NaN."""
     labels = {"infinity": ("infinity", "negative infinity"), "NaN": ("quiet NaN",)}[what]
     formats = [ins.formats[name] for name in ("a", "b", "scale_a", "scale_b") if name in ins.formats]
-    bins = [*(class_bins(fmt) for fmt in formats), held_bins(ins.formats["c"], held)]
+    bins = [*(class_bins(fmt) for fmt in formats), accumulator_bins(ins.formats["c"], held)]
     return any(of_one.get(label, False) for of_one in bins for label in labels)
 
 
-def _infinities(ins: Instruction, held: Held | None, total: Bounds) -> tuple[bool, bool]:
+def _infinities(ins: Instruction, held: AccumulatorRange | None, total: Bounds) -> tuple[bool, bool]:
     """Whether d can be a positive and a negative infinity: an overflow that was held as c keeps its sign, all
     others can have either."""
-    nothing = None if held is None else Held(held.span, held.classes - {"infinity", "negative infinity"})
+    nothing = (
+        None
+        if held is None
+        else AccumulatorRange(held.span, held.classes - {"infinity", "negative infinity"})
+    )
     if makes_infinity(ins, nothing):
         return True, True
     step = ins.program.operations[-1].final
@@ -137,7 +141,7 @@ def _infinities(ins: Instruction, held: Held | None, total: Bounds) -> tuple[boo
     return signs[0], signs[1]
 
 
-def makes_infinity(ins: Instruction, held: Held | None) -> bool:
+def makes_infinity(ins: Instruction, held: AccumulatorRange | None) -> bool:
     """Whether an infinity can come from an operand, from a step that makes one, or from a format on the
     way."""
     if takes(ins, held, "infinity"):
@@ -172,14 +176,14 @@ def result_samples(ins: Instruction, d: Array) -> Iterator[Sample]:
     yield "class of d", classify(fmt, decode(fmt, codes), codes, dropped)
 
 
-def final_total(ins: Instruction, held: Held | None) -> tuple[FinalStep, Bounds]:
+def final_total(ins: Instruction, held: AccumulatorRange | None) -> tuple[FinalStep, Bounds]:
     """The last step and the span of the exact value that it rounds."""
     operation = ins.program.operations[-1]
     _, registers = spans_of(ins, operation, held)[-1]
     return operation.final, rounded_total(operation.final, registers)
 
 
-def _negative_zero_result(ins: Instruction, held: Held | None) -> bool:
+def _negative_zero_result(ins: Instruction, held: AccumulatorRange | None) -> bool:
     """The last step can answer -0: from addends that can all be -0, from any zero in mode "down", or from
     a tiny negative sum."""
     operation = ins.program.operations[-1]
@@ -207,7 +211,7 @@ def _vanishing(operation: Operation) -> set[str]:
     return {name for step in operation.steps[:-1] if isinstance(step, Align | Normalize) for name in step.of}
 
 
-def _positive_zeros(operation: Operation, held: Held | None) -> set[str]:
+def _positive_zeros(operation: Operation, held: AccumulatorRange | None) -> set[str]:
     """Registers whose zeros are all +0 in the last step: a positive flush is the last that happens to
     them, or it is c of a unit that never holds -0."""
     kept = held is not None and "-0" not in held.classes and operation.seed == "c"

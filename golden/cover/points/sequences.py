@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from golden.cover.points.classes import coarse_bins, coarse_of, held_bins
+from golden.cover.points.classes import accumulator_bins, coarse_bins, coarse_of
 from golden.cover.points.point import Array, Coverpoint, Sample
-from golden.cover.ranges import Held
+from golden.cover.ranges import AccumulatorRange
 from golden.model.instruction import Instruction
 from golden.model.registers import decode
 from golden.program.state import before, places
@@ -22,18 +22,18 @@ _IN_A_ROW = ("no clear, no clear", "no clear, clear", "clear, no clear", "clear,
 _WITH_LOAD = ("no load, no load", "no load, load", "load, no load", "load, load")
 
 
-def sequence_points(ins: Instruction, held: Held | None, load: bool = False) -> list[Coverpoint]:
+def sequence_points(ins: Instruction, held: AccumulatorRange | None, load: bool = False) -> list[Coverpoint]:
     """Any order can be given; what `clear`, or `load`, finds is what the unit can hold."""
     fmt = ins.formats["c"]
     loads = [
         Coverpoint(_PART, "load of two dot products in a row", dict.fromkeys(_WITH_LOAD, True)),
-        Coverpoint(_PART, "class of what load replaces", coarse_bins(fmt, held_bins(fmt, held))),
+        Coverpoint(_PART, "class of what load replaces", coarse_bins(fmt, accumulator_bins(fmt, held))),
     ]
     return [
         Coverpoint(_PART, "clear", {"unset": True, "set": True}),
         Coverpoint(_PART, "dot products since clear", {label: True for _, label in _LENGTHS}),
         Coverpoint(_PART, "clear of two dot products in a row", dict.fromkeys(_IN_A_ROW, True)),
-        Coverpoint(_PART, "class of what clear forgets", coarse_bins(fmt, held_bins(fmt, held))),
+        Coverpoint(_PART, "class of what clear forgets", coarse_bins(fmt, accumulator_bins(fmt, held))),
         *(loads if load else []),
     ]
 

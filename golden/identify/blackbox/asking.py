@@ -21,7 +21,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.errors import OperandError
 from golden.identify.blackbox import discriminate, fitting
-from golden.identify.blackbox.box import Bank, Box, BudgetEnded, as_taken, dense_view, selected
+from golden.identify.blackbox.box import Bank, Box, BudgetEnded, dense_view, selected, with_box_operands
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.early_overflow import ONE, end_of_products, lowered, overflows_early
 from golden.identify.blackbox.evidence import SHRINK_ROUNDS
@@ -295,7 +295,7 @@ class Asking:
         """One round of checking; whether the candidate was wrong on any question."""
         assert self.state.fit is not None
         candidate = self.state.fit.candidate
-        unit = as_taken(candidate.instruction, self.own)
+        unit = with_box_operands(candidate.instruction, self.own)
         begun = time.monotonic()
         drawn = list(self._drawn(unit, share, self.turn))
         self.turn += 1
@@ -371,7 +371,7 @@ class Asking:
             first = turn // 2 % len(QUESTIONS.wider)
             more = (*QUESTIONS.wider[first:], *QUESTIONS.wider[:first])
             found = [fitting.widened(candidate, bits) or candidate for bits in more]
-        return [as_taken(one.instruction, self.own) for one in found]
+        return [with_box_operands(one.instruction, self.own) for one in found]
 
     def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
         """Adds counterexamples to the bank; those of a sparse box as the selected products."""

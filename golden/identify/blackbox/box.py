@@ -23,7 +23,7 @@ from golden.number.formats import to_float
 from golden.program.modes import mode_text
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
-from golden.stimuli.sequences import making
+from golden.stimuli.sequences import operands_for_results
 from golden.unit import FunctionUnit, Unit, name_of, signature_of
 
 Mask = npt.NDArray[np.bool_]
@@ -133,7 +133,9 @@ class Box:
             taken = operands | {"clear": no}
             return [taken | {"load": yes}, taken | {"load": no}][: self.each]
         rest = {name: codes for name, codes in operands.items() if name != "c"}
-        made = making(self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count))
+        made = operands_for_results(
+            self.takes, operands, operands["c"], np.arange(count), np.random.default_rng(count)
+        )
         zero = operands["c"] == 0
         if "clear" in self.own.alone:  # clear ignores the products: it comes before what makes c, or after
             return _cleared([(rest, ~zero), (made, zero), (rest, no)])
@@ -363,15 +365,15 @@ def selected(takes: Signature, operands: Operands) -> Operands:
     return {name: codes for name, codes in operands.items() if name != "metadata"} | {"b": b}
 
 
-def keeping(found: Instruction, takes: Signature) -> Instruction:
+def with_accumulator(found: Instruction, takes: Signature) -> Instruction:
     """A unit found from single dot products, with the accumulator of the box."""
     return replace(found, state=takes.state, load=takes.load, alone=takes.alone)
 
 
-def as_taken(found: Instruction, takes: Signature) -> Instruction:
+def with_box_operands(found: Instruction, takes: Signature) -> Instruction:
     """A unit found through the dense view, with the operands that the box takes."""
     if takes.pattern is None:
-        return keeping(found, takes)
+        return with_accumulator(found, takes)
     return Instruction(
         found.name,
         takes.m,

@@ -169,7 +169,7 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
     return found
 
 
-def meant(takes: Signature, near: Instruction) -> Candidate:
+def candidate_of(takes: Signature, near: Instruction) -> Candidate:
     """An instruction as the start of a search for a unit with the same operands.
 
     Raises:

@@ -181,7 +181,9 @@ class Checking(Starting):
         banks = self.bank, self.checked
         left = [one for one in self.plainer if all(b.explained(one.candidate.program) for b in banks)]
         if not left or not (
-            wrong or discriminate.words(left[0].candidate) < discriminate.words(fit.candidate)
+            wrong
+            or discriminate.description_length(left[0].candidate)
+            < discriminate.description_length(fit.candidate)
         ):
             return False
         self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].changes), {}
@@ -199,12 +201,12 @@ class Checking(Starting):
         else:
             end = time.monotonic() + self._separation_seconds
             changes = discriminate.neighbours(candidate, self._words(), causes=True)
-            left, self.plainer = discriminate.alike(candidate, self.bank, changes, end), []
+            left, self.plainer = discriminate.equivalent_neighbours(candidate, self.bank, changes, end), []
         if far:
             others = [(discriminate.ORDER, one) for one in self._other_orders(candidate)]
             self.plainer = discriminate.plainer(fit, self.bank, time.monotonic() + self._separation_seconds)
             left = [*others, *((discriminate.OTHER_WORDS, one.candidate) for one in self.plainer), *left]
-        left = discriminate.apart(candidate, left)
+        left = discriminate.distinguishable_rivals(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
 

@@ -22,9 +22,9 @@ from golden.identify.blackbox import fitting, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.canonical import canonical_form
-from golden.identify.blackbox.evidence import Taken
+from golden.identify.blackbox.evidence import NamedChange
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.neighbourhood import moves, resets
+from golden.identify.blackbox.neighbourhood import resets, single_changes
 from golden.identify.blackbox.policy import RIVALS
 from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
 from golden.identify.sample import joined, picked
@@ -87,11 +87,11 @@ def neighbours(candidate: Candidate, words: tuple[int, ...], causes: bool = Fals
         causes: also tables of causes of NaNs with one more entry.
     """
     wide = _FLOORS + (_CAUSES,) * causes
-    floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
-    return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
+    floors = [m for m in single_changes(candidate, Hints(words, faults=False)) if m.key.endswith(wide)]
+    return [*floors, *single_changes(candidate, Hints(words, wide=False, faults=False))]
 
 
-def alike(
+def equivalent_neighbours(
     candidate: Candidate, bank: Bank, changes: Iterable[Move], deadline: float
 ) -> list[tuple[str, Candidate]]:
     """Neighbours that answer the whole bank correctly, with the key that they change. Least exponents, and
@@ -102,7 +102,9 @@ def alike(
     return [(key, new) for key, new in within if new is not None and bank.explained(new.program)]
 
 
-def apart(candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]) -> list[tuple[str, Candidate]]:
+def distinguishable_rivals(
+    candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]
+) -> list[tuple[str, Candidate]]:
     """Rivals that can differ from a candidate as far as bounds of registers show, one for each canonical
     form."""
     seen = {canonical_form(candidate)}
@@ -163,15 +165,15 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
     of the keys that it sets, starting with the keys that explain least. On the questions so far, several keys
     can have the effect of another single one."""
     found: dict[object, fitting.Fit] = {}
-    most = words(fit.candidate)
+    most = description_length(fit.candidate)
     starts = []
     # The candidate without one of its keys, as a start.
     for reset in resets(fit.candidate):
         new = reset.apply(fit.candidate)
         if new is not None and time.monotonic() < deadline:
-            changes = [*fit.changes, Taken(reset.text, fit.candidate, new)]
+            changes = [*fit.changes, NamedChange(reset.text, fit.candidate, new)]
             start = fitting.Fit(new, fitting.wrong_of(bank, new), changes)
-            if start.wrong or words(new) < most:  # else it is a neighbour like all others
+            if start.wrong or description_length(new) < most:  # else it is a neighbour like all others
                 starts.append(start)
     # The starts that lose least come first.
     for start in sorted(starts, key=_wrong):
@@ -179,9 +181,13 @@ def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
             break
         until = min(deadline, time.monotonic() + RIVALS.plainer_seconds)
         for now in _instead(start, bank, until):
-            if not now.wrong and words(now.candidate) <= most and now.candidate.key != fit.candidate.key:
+            if (
+                not now.wrong
+                and description_length(now.candidate) <= most
+                and now.candidate.key != fit.candidate.key
+            ):
                 found.setdefault(now.candidate.key, now)
-    return sorted(found.values(), key=lambda one: words(one.candidate))
+    return sorted(found.values(), key=lambda one: description_length(one.candidate))
 
 
 def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.Fit]:
@@ -197,7 +203,7 @@ def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.F
         yield fitting.fit_near(bank, start, until)
 
 
-def words(candidate: Candidate) -> int:
+def description_length(candidate: Candidate) -> int:
     """The length of a program: its steps, and the values of keys that differ from their defaults."""
     steps = candidate.steps
     given = (

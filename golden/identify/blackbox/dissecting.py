@@ -24,8 +24,15 @@ from golden.errors import OperandError, SpecError
 from golden.files import output
 from golden.identify.blackbox import discriminate, fitting, memory
 from golden.identify.blackbox.asking import Inconsistent, Progress
-from golden.identify.blackbox.box import Box, BudgetEnded, as_taken, dense_view, keeping, mode_view
-from golden.identify.blackbox.candidates import Candidate, meant
+from golden.identify.blackbox.box import (
+    Box,
+    BudgetEnded,
+    dense_view,
+    mode_view,
+    with_accumulator,
+    with_box_operands,
+)
+from golden.identify.blackbox.candidates import Candidate, candidate_of
 from golden.identify.blackbox.checking import Checking
 from golden.identify.blackbox.evidence import Evidence, Property, forced, meetings
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
@@ -162,7 +169,7 @@ def _as_unit(
 
 
 def _meant(unit: Unit, near: Instruction) -> Candidate:
-    return meant(signature_of(dense_view(unit)), near)
+    return candidate_of(signature_of(dense_view(unit)), near)
 
 
 def _mode_by_mode(
@@ -333,12 +340,12 @@ class _Search(Checking):
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         # The unit with the operands of the box, as text, and the instructions of the catalogue that it may
         # be.
-        unit = as_own(as_taken(fit.candidate.instruction, self.own), self.own)
+        unit = as_own(with_box_operands(fit.candidate.instruction, self.own), self.own)
         text, unwritten = self._text(fit.candidate, f"dissected: {name}")
         known = () if wrong else self._known(unit)
         near = None if known or not evidence.properties else nearest(unit.stateless, alternatives)
         if text is not None and (known or near is not None):
-            own = as_own(keeping(fit.candidate.instruction, self.own), self.own)
+            own = as_own(with_accumulator(fit.candidate.instruction, self.own), self.own)
             text = with_names(own, text, f"dissected: {name}", known, near)
         found = Found(
             name,
@@ -389,7 +396,7 @@ class _Search(Checking):
     def _text(self, candidate: Candidate, title: str) -> tuple[str | None, str]:
         """The candidate as YAML, if the text reads back as a unit with the same answers; if not, the
         reason."""
-        own = as_own(keeping(candidate.instruction, self.own), self.own)
+        own = as_own(with_accumulator(candidate.instruction, self.own), self.own)
         text = unit_text(own, "dissected", title, editor=False)
         if text is None:
             return None, _NO_WORDS

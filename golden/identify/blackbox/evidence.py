@@ -248,14 +248,16 @@ def _simpler(
     return least, sent, answers
 
 
-class Taken(str):
+class NamedChange(str):
     """A change in words, "key = value", with the candidates before and after it; both are None if the
     dissection was read from a file, which records only the words."""
 
     before: Candidate | None
     after: Candidate | None
 
-    def __new__(cls, text: str, before: Candidate | None = None, after: Candidate | None = None) -> Taken:
+    def __new__(
+        cls, text: str, before: Candidate | None = None, after: Candidate | None = None
+    ) -> NamedChange:
         """The words are the string itself: they are compared and stored as such."""
         found = super().__new__(cls, text)
         found.before, found.after = before, after
@@ -293,7 +295,7 @@ def forced(changes: Sequence[str], bank: Bank) -> list[Forced]:
     """The counterexamples of each change that has any among the recorded questions, in order."""
     found = []
     for place, one in enumerate(changes):
-        if isinstance(one, Taken) and one.before is not None and one.after is not None:
+        if isinstance(one, NamedChange) and one.before is not None and one.after is not None:
             before = bank.answered(one.before.program).copy()
             hits = np.flatnonzero((before != bank.answers) & ~bank.wrong(one.after.program))
             if len(hits):
@@ -315,7 +317,7 @@ def shrunk(
     Args:
         deadline: on time.monotonic; no question is simplified after it.
     """
-    taken = [one for one in (changes[each.place] for each in found) if isinstance(one, Taken)]
+    taken = [one for one in (changes[each.place] for each in found) if isinstance(one, NamedChange)]
     pairs = [(one.before, one.after) for one in taken if one.before is not None and one.after is not None]
     shown = ((one.operands, *pair) for one, pair in zip(found, pairs, strict=True))
     simpler = _simpler(bank, shown, deadline, ask)

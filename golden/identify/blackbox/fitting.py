@@ -22,10 +22,10 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, last_places
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.evidence import Taken
+from golden.identify.blackbox.evidence import NamedChange
 from golden.identify.blackbox.joint_keys import SIDES, joint, sticky
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.neighbourhood import moves, nan_words, rare
+from golden.identify.blackbox.neighbourhood import nan_words, single_changes, uncommon_changes
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.sum_order import KIND as MASKS
@@ -55,7 +55,7 @@ class Fit:
     candidate: Candidate
     wrong: int
     changes: list[str] = field(default_factory=list)
-    """The changes that were taken, in order (`Taken`, except those read from a file)."""
+    """The changes that were taken, in order (`NamedChange`, except those read from a file)."""
 
     @property
     def steps(self) -> int:
@@ -173,7 +173,7 @@ def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> li
                 moved.append(one)
                 continue
             sample = sample_of(bank, one.candidate, turn, FITS.coarse)
-            better = _step(sample, one, moves(one.candidate, hints), deadline)
+            better = _step(sample, one, single_changes(one.candidate, hints), deadline)
             moved.append(better or one)
         moved = _sorted(moved)
         going = moved[: max(len(moved) // 2, FITS.left)]
@@ -374,7 +374,7 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
         if fit.wrong == 0:
             break
         sample = sample_of(bank, fit.candidate, turn)
-        tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
+        tried = (m for m in single_changes(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
         far = not turn and fit.wrong > len(bank) // FITS.far
         better = _step(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
         if better is None:
@@ -403,7 +403,7 @@ def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
     seen, best = hints(bank), start
     while best.wrong and time.monotonic() < deadline and best.candidate.operations not in bank.spent:
         sample = sample_of(bank, best.candidate, 1)
-        better = _step(sample, best, moves(best.candidate, seen), deadline)
+        better = _step(sample, best, single_changes(best.candidate, seen), deadline)
         if better is None:
             break
         # A program that can explain as much is a few changes away: slow progress ends this.
@@ -419,12 +419,12 @@ def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, F
         yield "", start
         return
     sample = sample_of(bank, start.candidate, 1)
-    for move in moves(start.candidate, hints(bank)):
+    for move in single_changes(start.candidate, hints(bank)):
         if time.monotonic() > deadline:
             break
         new = move.apply(start.candidate)
         if new is not None and not wrong_of(sample.glance, new) and not sample.of_all(new, 1):
-            yield move.key, Fit(new, 0, [*start.changes, Taken(move.text, start.candidate, new)])
+            yield move.key, Fit(new, 0, [*start.changes, NamedChange(move.text, start.candidate, new)])
 
 
 def hints(bank: Bank) -> Hints:
@@ -534,7 +534,7 @@ def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
         return best
     for turn in range(FITS.causes):
         sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
-        tried = (m for m in moves(best.candidate, hints) if m.key.endswith(_CAUSES))
+        tried = (m for m in single_changes(best.candidate, hints) if m.key.endswith(_CAUSES))
         better = _step(sample, best, tried, deadline) if best.wrong else None
         if better is None:
             break
@@ -590,7 +590,7 @@ def _step(
             break
         least = (best if found is None else found).wrong
         if (wrong := sample.of_all(new, least)) < least:
-            found = Fit(new, wrong, [*best.changes, Taken(move.text, best.candidate, new)])
+            found = Fit(new, wrong, [*best.changes, NamedChange(move.text, best.candidate, new)])
             if not wrong:
                 break
     if found is None:
@@ -618,7 +618,7 @@ def _with_others(sample: Sample, found: Fit, more: Sequence[Move], deadline: flo
         if not helping:
             break
         wrong, move, both = min(helping, key=lambda one: one[0])
-        found = Fit(both, wrong, [*found.changes, Taken(move.text, found.candidate, both)])
+        found = Fit(both, wrong, [*found.changes, NamedChange(move.text, found.candidate, both)])
         taken.add(move.key)
         more = [move for _, move, _ in helping]
     return found
@@ -663,10 +663,10 @@ class Fitting:
         return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
 
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, moves(best.candidate, self.hints), deadline)
+        return self._step(best, single_changes(best.candidate, self.hints), deadline)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
         return self._step(best, joint(best.candidate), deadline)
 
     def _steps(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, rare(best.candidate), deadline)
+        return self._step(best, uncommon_changes(best.candidate), deadline)

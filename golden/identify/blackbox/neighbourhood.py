@@ -12,7 +12,7 @@ from itertools import combinations, product
 
 from golden.identify.blackbox import structure
 from golden.identify.blackbox.candidates import Candidate, with_results
-from golden.identify.blackbox.joint_keys import evened
+from golden.identify.blackbox.joint_keys import with_equal_widths
 from golden.identify.blackbox.key_values import meaningless_beside, result_formats_tried, values_of
 from golden.identify.blackbox.moves import (
     Hints,
@@ -44,7 +44,7 @@ from golden.program.steps import Additions, Multiply, Normalize, Round, SpecialV
 from golden.yamlfile import MISSING
 
 
-def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
+def single_changes(one: Candidate, hints: Hints) -> Iterator[Move]:
     """Every single change of the keys of a candidate, and of common steps."""
     seen: dict[Step, int] = {}
     for operation in one.operations:
@@ -60,12 +60,16 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
     yield from result_formats(one)
 
 
-def rare(one: Candidate) -> Iterator[Move]:
+def uncommon_changes(one: Candidate) -> Iterator[Move]:
     """Changes that few units need: other registers, any step inserted or removed, rounded additions for exact
     ones, other links between operations."""
     for step in one.steps:
         yield from _read(one, step)
-    for what, make in (("in", structure.put_in), ("out", structure.taken_out), ("", structure.exchanged)):
+    for what, make in (
+        ("in", structure.steps_inserted),
+        ("out", structure.steps_removed),
+        ("", structure.sums_exchanged),
+    ):
         for label, steps, changed in make(one):
             yield Move(f"{label}: put {what}" if what else label, "", swapping_steps(steps, changed), 1)
     for label, operations in structure.linked(one):
@@ -78,7 +82,7 @@ def rare(one: Candidate) -> Iterator[Move]:
 def resets(one: Candidate) -> Iterator[Move]:
     """Every changed key back at its default, one width for all registers of an alignment, no normalization of
     intermediate numbers, and one sum instead of two: an early helpful change can block later ones."""
-    for align_, bits, even in evened(one):
+    for align_, bits, even in with_equal_widths(one):
         label = key_label(align_, "fraction_bits")
         yield Move(label, f"{bits} for all", replacing_step(align_, even))
     for step in one.steps:

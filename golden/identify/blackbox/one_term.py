@@ -315,7 +315,7 @@ def _with_register(one: Candidate, name: str, keys: dict[str, Any], alone: bool 
 # Lost products ----------------------------------------------------------------------------------------------
 
 
-def losing(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+def with_lost_products(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons that lose the products which change no answer; empty if all products show, or none does, or
     no skeleton loses exactly these.
 

@@ -22,16 +22,16 @@ from golden.catalog.unit_text import unit_text
 from golden.errors import FileFormatError, OperandError
 from golden.files.npyfile import read_arrays
 from golden.identify.blackbox import fitting
-from golden.identify.blackbox.box import Bank, as_taken, dense_view, selected
+from golden.identify.blackbox.box import Bank, dense_view, selected, with_box_operands
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, forced, weigh
 from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.naming import nearest, with_names
-from golden.identify.blackbox.neighbourhood import moves, nan_words
+from golden.identify.blackbox.neighbourhood import nan_words, single_changes
 from golden.identify.blackbox.policy import RECORDINGS
 from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
-from golden.identify.blackbox.sources import taken
+from golden.identify.blackbox.sources import signature_from_options
 from golden.identify.blackbox.templates import skeletons
 from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
 from golden.identify.comparing import compare
@@ -84,7 +84,7 @@ def open_recording(
         if formats is not None or k is not None:
             raise OperandError(f"{text} has formats and K of its own, expected neither as options")
         return _captured(text, rest) if kind == "captured" else _vector_file(text, Path(rest))
-    return _archive(text, Path(rest), taken(text, formats, k, scale_block, pattern))
+    return _archive(text, Path(rest), signature_from_options(text, formats, k, scale_block, pattern))
 
 
 def _captured(text: str, name: str) -> Recording:
@@ -219,7 +219,7 @@ class _Passive:
     def _empty(self) -> Instruction:
         """An instruction with these operands, whose relatives are tried."""
         one = next(iter(skeletons(self.takes, None)))
-        return as_taken(one.instruction, self.recording.takes)
+        return with_box_operands(one.instruction, self.recording.takes)
 
     def _known(self) -> list[Candidate]:
         """The programs of the catalog with these operands, the nearest first."""
@@ -270,11 +270,11 @@ class _Passive:
         # Counts by part: only the held-back part was not used to find the candidate.
         parts = {USED: self.used, HELD: ~self.used}
         differing = {kind: (int(wrong[mask].sum()), int(mask.sum())) for kind, mask in parts.items()}
-        unit = as_taken(candidate.instruction, self.recording.takes)
+        unit = with_box_operands(candidate.instruction, self.recording.takes)
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
         # Evidence from the whole recording; nothing can be asked in addition.
-        neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
+        neighbours = list(single_changes(candidate, Hints(words, wide=False, faults=False)))
         limit = time.monotonic() + RECORDINGS.weighing
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}

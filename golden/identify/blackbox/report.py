@@ -14,7 +14,7 @@ from golden.catalog.unit_text import unit_text
 from golden.identify.blackbox.evidence import Forced, Meeting, Property, Witness
 from golden.identify.blackbox.unexplained import Law
 from golden.model.instruction import Instruction
-from golden.notebook import Shown
+from golden.notebook import NotebookHtml
 from golden.program.modes import Modes, mode_text
 from golden.program.signature import Operands
 
@@ -77,7 +77,7 @@ class Rival:
 
 
 @dataclass(frozen=True, repr=False)
-class Found(Shown):
+class Found(NotebookHtml):
     """The outcome of a dissection.
 
     Attributes:

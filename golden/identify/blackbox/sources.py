@@ -60,7 +60,7 @@ def open_box(
     """
     kind, _, rest = text.partition(":")
     if kind in ("python", "program") and rest:
-        takes = taken(text, formats, k, scale_block, pattern, modes, state)
+        takes = signature_from_options(text, formats, k, scale_block, pattern, modes, state)
         return FunctionUnit.like(
             takes, named_function(rest) if kind == "python" else _program(rest, takes), text
         )
@@ -101,7 +101,7 @@ def read_formats(text: str) -> dict[str, str]:
     return found
 
 
-def taken(
+def signature_from_options(
     text: str,
     formats: Mapping[str, str] | None,
     k: int | None,

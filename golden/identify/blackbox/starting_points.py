@@ -19,7 +19,7 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.early_overflow import ONE
 from golden.identify.blackbox.fitting import Fit
-from golden.identify.blackbox.one_term import as_rounded, losing, with_signs
+from golden.identify.blackbox.one_term import as_rounded, with_lost_products, with_signs
 from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
 from golden.identify.blackbox.step_registers import relabelled, with_registers
 from golden.identify.sample import evenly
@@ -92,7 +92,7 @@ def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [one.with_last(result_fraction_bits=bits) or one for one in made]
     # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.
-    lost = losing(bank, made)
+    lost = with_lost_products(bank, made)
     if lost:
         return lost
     for kind, name in ALONE:

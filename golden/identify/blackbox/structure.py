@@ -72,7 +72,7 @@ def other_registers(step: Step, known: Sequence[str]) -> Iterator[tuple[str, ...
 # Steps put in -----------------------------------------------------------------------------------------------
 
 
-def put_in(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+def steps_inserted(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
     """(what, steps of an operation, the same with one more step), for every step at every place where it may
     have an effect."""
     scaled = bool(one.takes.scale_block)
@@ -181,7 +181,7 @@ def inner_formats(one: Candidate) -> list[Format]:
 # Steps taken out, and others in their place -----------------------------------------------------------------
 
 
-def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+def steps_removed(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
     """Steps with a register of their own, removed: readers of it read the operands of the step instead."""
     for steps in one.bodies:
         for place, step in enumerate(steps[:-1]):
@@ -190,7 +190,7 @@ def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
                 yield f"{step.op} of {step.of[0]}", steps, (*steps[:place], *rest)
 
 
-def exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+def sums_exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
     """Rounded sums for exact ones, and vice versa."""
     for steps in one.bodies:
         for place, step in enumerate(steps):

@@ -276,10 +276,10 @@ def _sustained(gpu: Device, product: Product, built: Built, runs: int) -> float:
 
         return gpu.milliseconds(launch_all, run.name) / count
 
-    return settled(group, runs)
+    return steady_milliseconds(group, runs)
 
 
-def settled(group: Callable[[int], float], runs: int) -> float:
+def steady_milliseconds(group: Callable[[int], float], runs: int) -> float:
     """Median milliseconds of one of `runs` groups of launches, after enough launches to settle the board's
     power.
 
@@ -354,6 +354,6 @@ def _library(product: Product, runs: int) -> tuple[Point, list[str]]:
         after.synchronize()
         return float(before.elapsed_time(after)) / count
 
-    milliseconds = settled(timed, runs)
+    milliseconds = steady_milliseconds(timed, runs)
     same = product.same_bits(d.view(torch.int32).cpu().numpy().view(np.uint32))
     return Point(CUBLAS, CUBLAS, "", product.size, milliseconds), same

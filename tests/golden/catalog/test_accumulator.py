@@ -23,7 +23,7 @@ from golden.identify.diagnosis import diagnose
 from golden.identify.probe.probes import Probe
 from golden.model.engine import Engine
 from golden.program.state import places
-from golden.stimuli.sequences import making
+from golden.stimuli.sequences import operands_for_results
 from golden.vectors import default_set, dpi, files
 from golden.vectors.manifest import spec_hash
 from golden.vectors.vectorset import excerpt, join, stream
@@ -337,9 +337,9 @@ def test_a_dot_product_makes_the_c_that_is_wanted(ins):
     rng = np.random.default_rng(1)
     values = np.ldexp(rng.integers(-(1 << 24), 1 << 24, 500) / 2.0**23, rng.integers(-10, 20, 500))
     wanted = np.concatenate([values, [0.0, np.inf, -np.inf]]).astype(np.float32).view(np.uint32)
-    made = making(ins, {}, wanted, np.arange(len(wanted)), rng)
+    made = operands_for_results(ins, {}, wanted, np.arange(len(wanted)), rng)
     np.testing.assert_array_equal(ins.stateless.dot(**made, c=np.uint32(0)), wanted)
-    nan = making(ins, {}, np.array([0x7FFFFFFF], np.uint32), np.arange(1), rng)
+    nan = operands_for_results(ins, {}, np.array([0x7FFFFFFF], np.uint32), np.arange(1), rng)
     assert ins.dot(**nan, clear=[1]).tolist() == [0x7FFFFFFF]
 
 

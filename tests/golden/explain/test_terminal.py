@@ -12,7 +12,7 @@ from rich.console import Console
 
 import golden
 import rtl_tb
-from golden.explain.terminal import HouseConsole, print_trace, table
+from golden.explain.terminal import PlainConsole, print_trace, table
 from golden.explain.trace import Trace
 
 EXACT = Path(rtl_tb.__file__).parent / "mutants" / "units" / "exact_accumulator" / "unit.yaml"
@@ -30,7 +30,7 @@ def shown(trace: Trace, width: int | None) -> list[str]:
     """The lines of a trace on a terminal of some columns, or in a pipe."""
     out = io.StringIO() if width is None else Screen()
     given = {} if width is None else {"width": width}
-    print_trace(trace, HouseConsole(file=out, no_color=True, **given))
+    print_trace(trace, PlainConsole(file=out, no_color=True, **given))
     return [line.rstrip() for line in re.sub("\x1b\\[[0-9;]*m", "", out.getvalue()).splitlines()]
 
 
@@ -102,5 +102,5 @@ def test_nothing_wraps_and_nothing_goes_in_a_pipe(colours: str, monkeypatch: pyt
 
 def test_a_place_in_a_file_is_no_emoji() -> None:
     out = io.StringIO()
-    HouseConsole(file=out).print("fpnew_pkg.sv:100:9: x, dot.sv:1234:", highlight=False)
+    PlainConsole(file=out).print("fpnew_pkg.sv:100:9: x, dot.sv:1234:", highlight=False)
     assert out.getvalue() == "fpnew_pkg.sv:100:9: x, dot.sv:1234:\n"

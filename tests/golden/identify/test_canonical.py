@@ -16,7 +16,7 @@ from golden.identify.blackbox import discriminate
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.canonical import _never, canonical_form
 from golden.identify.blackbox.moves import Hints
-from golden.identify.blackbox.neighbourhood import moves
+from golden.identify.blackbox.neighbourhood import single_changes
 from golden.program.steps import Align, Round, SpecialValues, Step, Sum
 from golden.unit import signature_of
 
@@ -99,7 +99,7 @@ def test_a_key_that_makes_no_difference_is_left_out_and_one_further_is_not(
     assert canonical_form(same) == canonical_form(one) != canonical_form(other)
     assert differ(one, same, 20) == 0 < differ(one, other, 100)
     rivals = [("same", same), ("other", other), ("again", changed(other, kind))]
-    assert [key for key, _ in discriminate.apart(one, rivals)] == ["other"]
+    assert [key for key, _ in discriminate.distinguishable_rivals(one, rivals)] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_programs_that_are_changed_at_random_answer_as_their_settled_forms() -> 
         assert base is not None
         some = [
             m
-            for m in moves(base, Hints())
+            for m in single_changes(base, Hints())
             if m.key.startswith(("align", "sum", "normal", "round", "special"))
         ]
         for first, then in zip(rng.choices(some, k=4), rng.choices(some, k=4), strict=True) if some else ():

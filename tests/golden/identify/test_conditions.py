@@ -15,7 +15,7 @@ import golden
 import rtl_tb
 from golden import stimuli
 from golden.identify.blackbox.box import Bank
-from golden.identify.blackbox.candidates import meant
+from golden.identify.blackbox.candidates import candidate_of
 from golden.identify.blackbox.unexplained import unexplained
 from golden.identify.diagnose.conditions import Condition, _without_implied, known, where
 from golden.unit import signature_of
@@ -115,7 +115,7 @@ def test_what_a_candidate_does_not_explain_is_said_of_the_questions_kept() -> No
     banks = [Bank(takes), Bank(takes)]
     for bank, rows in zip(banks, (slice(None, None, 2), slice(1, None, 2)), strict=True):
         bank.add("wide", {name: codes[rows] for name, codes in operands.items()}, relu(right)[rows])
-    told = unexplained(meant(takes, VOLTA), *banks)
+    told = unexplained(candidate_of(takes, VOLTA), *banks)
     assert told[0].startswith("wrong exactly where the candidate's result is negative")
     assert any("right: " in one for one in told)
 

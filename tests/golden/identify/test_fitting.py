@@ -69,9 +69,9 @@ def test_what_did_not_help_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -
 
     def counted(one: Candidate, hints: moves.Hints) -> Iterator[moves.Move]:
         tried.append(one)
-        return neighbourhood.moves(one, hints)
+        return neighbourhood.single_changes(one, hints)
 
-    monkeypatch.setattr(fitting, "moves", counted)
+    monkeypatch.setattr(fitting, "single_changes", counted)
     assert fitting.fit(bank, first, time.monotonic() + 60).wrong == first.wrong
     assert not tried
     bank.add("more", {name: codes[:4] for name, codes in bank.operands.items()}, bank.answers[:4])
@@ -135,7 +135,7 @@ def test_special_values_are_looked_for_in_any_registers_with_any_word() -> None:
     ins = golden.instruction("rtx_blackwell", name)
     start = candidate(ins, {})
     true = candidate(ins, {SpecialValues: {"of": ("c", "scales"), "nan": 0x7FC00001}})
-    tried = neighbourhood.moves(start, moves.Hints((0x7FC00001,), wide=False, faults=False))
+    tried = neighbourhood.single_changes(start, moves.Hints((0x7FC00001,), wide=False, faults=False))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -205,7 +205,7 @@ def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -
     """Verdicts do not depend on what was checked before, and steps behind a rounding are checked for one."""
     ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
     own = candidate(ins, {})
-    some = list(neighbourhood.moves(own, moves.Hints(wide=False)))[::4]
+    some = list(neighbourhood.single_changes(own, moves.Hints(wide=False)))[::4]
 
     def verdicts(tried: list[moves.Move]) -> dict[str, bool]:
         candidates._begun.cache_clear()
@@ -311,7 +311,7 @@ def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() 
     rounded, own = 0x7FC00001, 0xFFC00000
     true = candidate(ins, {SpecialValues: {"of": ("c",), "nan": own}, Round: {"nan": rounded}})
     start = candidate(ins, {SpecialValues: {"of": ("products", "c"), "nan": rounded}})
-    tried = neighbourhood.moves(start, moves.Hints((rounded, own)))
+    tried = neighbourhood.single_changes(start, moves.Hints((rounded, own)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -332,7 +332,7 @@ def test_fewer_registers_are_tried_in_the_place_of_what_stood_in_for_them(
     own: dict[str, Any] = {"nan": 0x7FC00000, "nans": ()}
     wanted = candidate(ins, {SpecialValues: own | true, Round: {"nan": 0xFFC00000}})
     start = candidate(ins, {SpecialValues: own | found})
-    tried = neighbourhood.moves(start, moves.Hints((0xFFC00000, 0x7FC00001)))
+    tried = neighbourhood.single_changes(start, moves.Hints((0xFFC00000, 0x7FC00001)))
     assert any((new := move.apply(start)) is not None and new.key == wanted.key for move in tried)
 
 
@@ -349,7 +349,7 @@ def test_special_values_of_earlier_results_alone_are_looked_for() -> None:
         return made
 
     start, true = of(opposite_infinities="last"), of(of=("addends",))
-    tried = neighbourhood.moves(start, moves.Hints())
+    tried = neighbourhood.single_changes(start, moves.Hints())
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -393,7 +393,7 @@ def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
 
     own, shown = 0x7FC00000, 0x7FFFFFFF
     start, true = made(own, nan=shown), made(shown, nan=shown, first_nan=True)
-    tried = neighbourhood.moves(start, moves.Hints((shown,)))
+    tried = neighbourhood.single_changes(start, moves.Hints((shown,)))
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
@@ -541,7 +541,7 @@ def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> No
     bank = bank_of(true, 60)
     plain = true.with_operations(replace(o, operand_format=None) for o in true.operations)
     assert plain is not None
-    every = {move.text: move for move in neighbourhood.moves(plain, moves.Hints())}
+    every = {move.text: move for move in neighbourhood.single_changes(plain, moves.Hints())}
     more = [every["multiply of a and b: normalize = True"], every["a and b: format = f16"]]
     first = fitting.Fit(plain, fitting.wrong_of(bank, plain), ["another = change"])
     found = fitting._with_others(fitting.sample_of(bank, plain, 1), first, more, time.monotonic() + 60)

@@ -14,8 +14,8 @@ import pytest
 import golden
 from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box
-from golden.identify.blackbox.candidates import meant
-from golden.identify.blackbox.evidence import Taken, meetings
+from golden.identify.blackbox.candidates import candidate_of
+from golden.identify.blackbox.evidence import NamedChange, meetings
 from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.blackbox.missing_operands import with_all
 from golden.identify.blackbox.questions import simple
@@ -165,15 +165,15 @@ def test_words_for_nans_that_are_numbers_go_where_numbers_are_wrong(finite_wrong
         operands = {
             name: np.concatenate([operands[name], part[name]]) if operands else part[name] for name in "abc"
         }
-    bank = Bank(meant(VOLTA, VOLTA).takes)
+    bank = Bank(candidate_of(VOLTA, VOLTA).takes)
     bank.add("wide", operands, VOLTA.dot(**operands) ^ np.uint32(finite_wrong))
     nans = (("a", 0x7FFFFFFF), ("factor", 1))
-    made = meant(VOLTA, VOLTA).with_each_step(
+    made = candidate_of(VOLTA, VOLTA).with_each_step(
         lambda step: replace(step, nans=nans) if isinstance(step, SpecialValues) else step
     )
     assert made is not None
     told = ["special_values of products and c: nans = a 2147483647, factor 1", "round of total: nan = 1"]
-    found = without_invented_words(Fit(made, wrong_of(bank, made), [Taken(one) for one in told]), bank)
+    found = without_invented_words(Fit(made, wrong_of(bank, made), [NamedChange(one) for one in told]), bank)
     words = {step.nans for one in found.candidate.operations for step in one.steps_of(SpecialValues)}
     assert words == ({nans[:1]} if finite_wrong else {nans})
     assert found.changes == (told[1:] if finite_wrong else told)

@@ -12,7 +12,7 @@ import golden
 from golden.catalog.relatives import arithmetic
 from golden.errors import OperandError
 from golden.identify.blackbox import dissecting
-from golden.identify.blackbox.candidates import meant
+from golden.identify.blackbox.candidates import candidate_of
 from golden.program.steps import Multiply
 from golden.unit import FunctionUnit, signature_of
 from golden.vectors.vectorset import default_set
@@ -90,5 +90,5 @@ def test_starts_of_every_algorithm_can_be_looked_up() -> None:
     """Some algorithms have lists among their parameters, by which no program is known again."""
     for name in ("v_dot2_f32_f16", "v_wmma_f32_16x16x16_f16_w32"):
         ins = golden.instruction("rdna3", name)
-        start = meant(signature_of(ins), ins)
+        start = candidate_of(signature_of(ins), ins)
         assert start.key == arithmetic(ins) and len({*start.operations}) == len(ins.program.operations)

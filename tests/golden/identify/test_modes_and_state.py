@@ -15,7 +15,7 @@ import golden
 from golden.catalog.unit_files import build_instruction
 from golden.errors import OperandError
 from golden.identify.blackbox.report import Found
-from golden.identify.blackbox.sources import open_box, taken
+from golden.identify.blackbox.sources import open_box, signature_from_options
 from golden.unit import FunctionUnit
 from golden.yamlfile import parse
 
@@ -91,7 +91,7 @@ LOADS = [*((load, clear) for load in HOW for clear in HOW), ("none", "alone")]
 
 def loaded(load: str, clear: str, adds: bool = False) -> FunctionUnit:
     """A product of floats at a time on what `load` and `clear` leave; `adds`: what is loaded is added."""
-    box = taken("box", SINGLE, 1, None, None, None, True)
+    box = signature_from_options("box", SINGLE, 1, None, None, None, True)
     alone = tuple(name for name, how in (("clear", clear), ("load", load)) if how == "alone")
 
     def dot(a: Any, b: Any, clear: Any, c: Any = None, load: Any = None) -> Any:
@@ -182,4 +182,4 @@ def test_no_mode_is_asked_after_the_time() -> None:
 
 
 def modes_of(count: int) -> Any:
-    return taken("box", BYTES, 4, None, None, count).modes
+    return signature_from_options("box", BYTES, 4, None, None, count).modes

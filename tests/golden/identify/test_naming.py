@@ -12,7 +12,7 @@ import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.identify.blackbox.candidates import Candidate, meant
+from golden.identify.blackbox.candidates import Candidate, candidate_of
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.model.instruction import Instruction
 from golden.unit import signature_of
@@ -28,7 +28,7 @@ def unit(operation: str) -> Instruction:
 
 
 def as_found(ins: Instruction) -> Instruction:
-    made: Candidate = meant(signature_of(ins), ins)
+    made: Candidate = candidate_of(signature_of(ins), ins)
     return made.instruction
 
 

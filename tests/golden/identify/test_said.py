@@ -15,8 +15,8 @@ import golden
 from golden import stimuli
 from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, Box, dense_view
-from golden.identify.blackbox.candidates import meant
-from golden.identify.blackbox.evidence import Forced, Taken, forced, meetings, shrunk
+from golden.identify.blackbox.candidates import candidate_of
+from golden.identify.blackbox.evidence import Forced, NamedChange, forced, meetings, shrunk
 from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sum_order import find_order
 from golden.kernels.sum_tree import C, Node
@@ -110,11 +110,11 @@ def test_each_change_keeps_the_counterexample_that_forced_it() -> None:
     volta = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     box = boxed(FunctionUnit.like(volta, volta.dot))
     bank = filled(box, 8)
-    right = meant(box.takes, volta)
+    right = candidate_of(box.takes, volta)
     wrong = right.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
     assert wrong is not None
     fit = fitting.fit(bank, fitting.Fit(wrong, fitting.wrong_of(bank, wrong)), time.monotonic() + 60)
-    assert fit.wrong == 0 and all(isinstance(one, Taken) for one in fit.changes)
+    assert fit.wrong == 0 and all(isinstance(one, NamedChange) for one in fit.changes)
     found, asked = shrunk(forced(fit.changes, bank), fit.changes, bank, time.monotonic() + 60, box.ask)
     assert asked is not None
     (first,) = found

@@ -24,8 +24,8 @@ from golden.identify.blackbox.fitting import Effort, Fit, fit, rank, various, wr
 from golden.identify.blackbox.joint_keys import joint
 from golden.identify.blackbox.moves import Hints
 from golden.identify.blackbox.naming import differences
-from golden.identify.blackbox.neighbourhood import moves, rare
-from golden.identify.blackbox.one_term import as_rounded, losing, with_register_limits
+from golden.identify.blackbox.neighbourhood import single_changes, uncommon_changes
+from golden.identify.blackbox.one_term import as_rounded, with_lost_products, with_register_limits
 from golden.identify.blackbox.product_groups import find_product_groups
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.starting_points import counted
@@ -105,13 +105,13 @@ def test_a_step_more_or_another_register_is_one_change(name: str) -> None:
     box = changed(*WANTED[name])
     bank, start = asked(box), as_candidate(unit(PLAIN))
     assert wrong_of(bank, start) > 0
-    made = (move.apply(start) for move in rare(start))
+    made = (move.apply(start) for move in uncommon_changes(start))
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
 
 
 def test_every_change_is_a_unit_that_the_loader_takes() -> None:
     start, bank, texts = as_candidate(unit(PLAIN)), asked(unit(PLAIN), 2), 0
-    for index, move in enumerate((*rare(start), *moves(start, Hints((0x7FFFFFFF,))))):
+    for index, move in enumerate((*uncommon_changes(start), *single_changes(start, Hints((0x7FFFFFFF,))))):
         one = move.apply(start) if index % 23 == 0 else None
         if one is None:
             continue
@@ -128,7 +128,7 @@ def test_a_rounding_for_each_register_follows_the_registers_of_its_step() -> Non
         unit(PLAIN.replace("24, rounding: toward_zero", "24, rounding: {products: down, c: up}"))
     )
     tried = 0
-    for move in (*moves(one, Hints()), *joint(one), *rare(one)):
+    for move in (*single_changes(one, Hints()), *joint(one), *uncommon_changes(one)):
         new = move.apply(one)
         for operation in () if new is None else new.operations:
             for step in operation.steps_of(Align):
@@ -158,7 +158,11 @@ def test_another_format_brings_its_own_word_of_a_nan() -> None:
     box = changed("  - multiply: {to: products}\n", rounded)
     bank, start = asked(box), as_candidate(unit(PLAIN))
     assert wrong_of(bank, start) > 0
-    made = [move.apply(start) for move in moves(start, Hints(wide=False)) if move.key == "multiply: format"]
+    made = [
+        move.apply(start)
+        for move in single_changes(start, Hints(wide=False))
+        if move.key == "multiply: format"
+    ]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
 
 
@@ -228,7 +232,7 @@ def test_each_floor_is_tried_where_a_register_is_left_out() -> None:
     box, start = left_out("unshifted", ", floor: -131"), as_candidate(left_out("unshifted"))
     bank = asked(box, 2)
     assert wrong_of(bank, start) > 0
-    made = [move.apply(start) for move in moves(start, Hints()) if move.key.endswith(": floor")]
+    made = [move.apply(start) for move in single_changes(start, Hints()) if move.key.endswith(": floor")]
     assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
 
 
@@ -239,14 +243,18 @@ def test_products_that_are_all_infinite_may_be_added() -> None:
     found = counted(bank, [one for one in skeletons(bank.takes, None) if one.order == "one aligned sum"])
     sums = {step.of for one in found for o in one.operations for step in o.steps_of(Sum)}
     assert sums == {("products", "c"), ("c",)}
-    changes = [move for one in found for move in moves(one, Hints()) if move.key == "special_values: of"]
+    changes = [
+        move for one in found for move in single_changes(one, Hints()) if move.key == "special_values: of"
+    ]
     made = [move.apply(one) for one in found for move in changes]
     assert any(one is not None and wrong_of(bank, one) < len(bank) // 50 for one in made)
 
 
 def test_earlier_results_can_have_any_format() -> None:
     chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
-    made = [move.apply(chain) for move in moves(chain, Hints()) if move.key == "earlier results: format"]
+    made = [
+        move.apply(chain) for move in single_changes(chain, Hints()) if move.key == "earlier results: format"
+    ]
     found = {one.operations[0].out_format.name for one in made if one is not None}
     assert found == {"f16", "bf16", "f64"}
 
@@ -267,7 +275,7 @@ def test_no_unit_has_more_maxima_than_the_core_holds() -> None:
 def test_no_change_lets_a_step_work_on_a_register_that_it_is_not_for() -> None:
     """c rounded in front of a step that sets its hidden bits: that of the result is no unit's."""
     start = as_candidate(changed("  - multiply", "  - hidden_bit: {of: c}\n  - multiply"))
-    made = [move.apply(start) for move in rare(start) if "round (f16" in move.key]
+    made = [move.apply(start) for move in uncommon_changes(start) if "round (f16" in move.key]
     assert any(one is None for one in made) and any(one is not None for one in made)
     assert all(unit_text(one.instruction) for one in made if one is not None)
 
@@ -333,7 +341,10 @@ def test_programs_tried_on_the_same_operands_answer_as_their_units(name: str) ->
     operands: dict[str, Any] = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     run = Trials(signature_of(ins), operands)
     start = as_candidate(ins)
-    tried: Iterable[Candidate | None] = [start, *(move.apply(start) for move in [*rare(start)][::211])]
+    tried: Iterable[Candidate | None] = [
+        start,
+        *(move.apply(start) for move in [*uncommon_changes(start)][::211]),
+    ]
     for one in filter(None, tried):
         assert np.array_equal(run.answers(one.program), one.dot(**operands))
 
@@ -469,10 +480,10 @@ def test_a_chain_that_loses_what_it_made_before_is_seen_by_products_that_no_answ
     two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
     true = structure.uncounted(two, "c", linked=True)
     assert true is not None
-    found = losing(asked(true.instruction), made)
+    found = with_lost_products(asked(true.instruction), made)
     assert true.operations in [one.operations for one in found]
     assert all(one.operations[0].k_index == two.operations[0].k_index for one in found)
-    assert not losing(asked(two.instruction), made)
+    assert not with_lost_products(asked(two.instruction), made)
 
 
 def test_one_term_shows_how_results_are_rounded_before_orders_are_compared() -> None:

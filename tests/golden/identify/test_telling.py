@@ -18,7 +18,7 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.moves import Hints
-from golden.identify.blackbox.neighbourhood import moves, resets
+from golden.identify.blackbox.neighbourhood import resets, single_changes
 from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
 from golden.identify.blackbox.templates import align, skeletons
 from golden.model.instruction import Instruction
@@ -144,7 +144,10 @@ def test_a_neighbour_is_a_rival_where_no_question_told_it() -> None:
     narrow.add("narrow", operands, ins.dot(**operands))
     far = time.monotonic() + 60
     open_with = {
-        len(bank): {key for key, _ in discriminate.alike(own, bank, discriminate.neighbours(own, ()), far)}
+        len(bank): {
+            key
+            for key, _ in discriminate.equivalent_neighbours(own, bank, discriminate.neighbours(own, ()), far)
+        }
         for bank in (narrow, bank_of(ins, 100))
     }
     few, many = open_with.values()
@@ -253,7 +256,7 @@ def test_a_cause_between_two_others_is_one_change() -> None:
         for part in (operands, among_zeros(true.takes, operands, np.random.default_rng(1))):
             bank.add(kind, part, true.dot(**part))
     assert bank.wrong(start.program).any()
-    tried = [move.apply(start) for move in moves(start, hints) if move.key.endswith(": nans")]
+    tried = [move.apply(start) for move in single_changes(start, hints) if move.key.endswith(": nans")]
     assert any(one is not None and bank.explained(one.program) for one in tried)
 
 
@@ -268,11 +271,15 @@ def test_what_fewer_words_explain_is_a_rival() -> None:
         return replace(step, floor=None, maximum=largest) if isinstance(step, Align) else step
 
     wordy = plain.with_operations(o.with_steps([changed(s) for s in o.steps]) for o in plain.operations)
-    assert wordy is not None and discriminate.words(wordy) > discriminate.words(plain)
+    assert wordy is not None and discriminate.description_length(wordy) > discriminate.description_length(
+        plain
+    )
     bank = bank_of(ins, 12)
     assert not bank.wrong(wordy.program).any()
     found = discriminate.plainer(fitting.Fit(wordy, 0), bank, time.monotonic() + 60)
-    assert found and discriminate.words(found[0].candidate) <= discriminate.words(plain)
+    assert found and discriminate.description_length(found[0].candidate) <= discriminate.description_length(
+        plain
+    )
 
 
 def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
@@ -533,7 +540,7 @@ def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
     made = [move.apply(taken) for move in discriminate.neighbours(taken, ()) if move.key == "products and c"]
     assert len(made) == 1 and made[0] is not None and bank.explained(made[0].program)
     found = discriminate.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
-    assert discriminate.words(found[0].candidate) < discriminate.words(taken)
+    assert discriminate.description_length(found[0].candidate) < discriminate.description_length(taken)
     steps = found[0].candidate.operations[0].steps
     assert [s.of for s in steps if isinstance(s, Align)] == [("products", "c")]
 

@@ -67,11 +67,13 @@ def test_rounded_products_and_earlier_results_have_nans_of_their_own_format() ->
     start = bulk()
     assert next(s for s in start.operations[DOT].steps if isinstance(s, SpecialValues)).nan == 0x7FC00000
     rounded = bulk(kind=Multiply, format=get_format("f16"), nan=None)
-    assert lead_to(neighbourhood.moves(start, Hints()), start, rounded)
+    assert lead_to(neighbourhood.single_changes(start, Hints()), start, rounded)
     slices = golden.instruction("ampere", "HMMA.16816.F32")
     chain = Candidate(signature_of(slices), slices.program.operations, "given")
     results = {
-        new.operations[0] for move in neighbourhood.moves(chain, Hints()) if (new := move.apply(chain))
+        new.operations[0]
+        for move in neighbourhood.single_changes(chain, Hints())
+        if (new := move.apply(chain))
     }
     half = [one for one in results if one.out_format == get_format("f16")]
     assert [(one.final.format, one.final.nan) for one in half] == [(get_format("f16"), 0x7E00)]
@@ -227,7 +229,7 @@ def test_a_number_for_nans_of_products_is_one_change_where_the_last_operation_ha
     dot, add = bulk(DOT, SpecialValues, nan=words[0], nans=(("factor", 0),)).operations
     last = [replace(s, nan=words[0]) if isinstance(s, SpecialValues) else s for s in add.steps]
     true = made([dot, add.with_steps(last)])
-    assert lead_to(neighbourhood.moves(start, Hints(words=words)), start, true)
+    assert lead_to(neighbourhood.single_changes(start, Hints(words=words)), start, true)
 
 
 GUARDED = """unit: guarded

@@ -45,8 +45,11 @@ def test_scales_are_put_in_and_left_out() -> None:
     exact = next(one for one in skeletons(small(**SCALED), None) if one.order == "one exact sum")
     without = starting_points._unscaled(exact)
     assert without is not None
-    for tried, start, wanted in ((neighbourhood.moves, exact, without), (neighbourhood.rare, without, exact)):
-        given = (moves.Hints(wide=False),) if tried is neighbourhood.moves else ()
+    for tried, start, wanted in (
+        (neighbourhood.single_changes, exact, without),
+        (neighbourhood.uncommon_changes, without, exact),
+    ):
+        given = (moves.Hints(wide=False),) if tried is neighbourhood.single_changes else ()
         made = [move.apply(start) for move in tried(start, *given)]
         assert wanted.key in [one.key for one in made if one is not None]
 

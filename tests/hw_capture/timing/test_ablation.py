@@ -258,7 +258,7 @@ def test_a_rate_begins_when_the_power_has_settled() -> None:
         spent.append(count * (1.0 if sum(spent) < 250 else 2.0))
         return spent[-1] / count
 
-    assert run.settled(group, 5) == 2.0 and sum(spent[:-5]) >= 250
+    assert run.steady_milliseconds(group, 5) == 2.0 and sum(spent[:-5]) >= 250
 
 
 def test_operands_are_as_drawn() -> None:

@@ -11,7 +11,7 @@ import pytest
 import golden
 from golden.model.instruction import Instruction
 from golden.vectors.vectorset import VectorSet
-from rtl_tb.check.accumulate import MOST, long_accumulation, never_held
+from rtl_tb.check.accumulate import MOST, long_accumulation, unreached_bits
 
 UNIT = """unit: mac
 title: an accumulator
@@ -62,7 +62,7 @@ def test_a_climb_that_would_take_too_long_ends_on_the_way(tmp_path: Path) -> Non
     assert found is not None and len(found["a"]) <= MOST + 600
     d = ins.answers(found)["d"]
     vectors = VectorSet.of(ins, "dot", found, {"d": d}, np.zeros(len(d), np.uint8), 1)
-    said = never_held(ins, [vectors])
+    said = unreached_bits(ins, [vectors])
     assert said is not None and "bits 27 to 30 were never set in a sum of 0 or more" in said
     assert "bits 27 to 30 were never clear in a negative sum" in said
 

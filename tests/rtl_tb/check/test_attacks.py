@@ -15,7 +15,7 @@ from engine_dut import small_vectors, write_small
 from rtl_tb import engines
 from rtl_tb.check import report
 from rtl_tb.check.check import check
-from rtl_tb.check.four_states import ask_four_states
+from rtl_tb.check.four_states import compare_four_states
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
 from rtl_tb.engines.job import Job, Outcome
@@ -338,6 +338,6 @@ def test_where_icarus_answers_otherwise_the_report_says_so(tmp_path, monkeypatch
     monkeypatch.setattr(engines, "build", lambda *_: tmp_path)
     for actual, other in ((vectors.d, False), (vectors.d ^ 1, True)):
         monkeypatch.setattr(engines, "run", lambda *_, actual=actual: replace(right, actual=actual))
-        asked, _, still = ask_four_states(job, verdict)
+        asked, _, still = compare_four_states(job, verdict)
         assert still is verdict
         assert asked.other == other == ("answers differently from Verilator" in asked.sentence)

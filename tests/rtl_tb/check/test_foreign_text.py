@@ -104,16 +104,16 @@ def test_what_no_one_foresaw_is_left_out_alone(tmp_path: Path, monkeypatch: pyte
     """A part of a text that breaks what looks at it is named; the rest is looked at."""
     dut = integer_dot.planted(tmp_path, 4, TOP.replace("adder", "other") + LIBRARY.replace("adder", "other"))
     whole = find_changes(dut)
-    from rtl_tb.locate import readings
+    from rtl_tb.locate import elaboration
 
-    before = readings._Walk._bounds
+    before = elaboration._Walk._bounds
 
     def broken(finder: object, node: object) -> None:
         if "8*i" in str(node.syntax):  # type: ignore[attr-defined]
             raise AttributeError("no attribute 'value'")
         before(finder, node)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(readings._Walk, "_bounds", broken)
+    monkeypatch.setattr(elaboration._Walk, "_bounds", broken)
     found = find_changes(dut)
     line = TOP[: TOP.index("8*i")].count("\n") + 1
     assert [place.rpartition("/")[2] for place in found.not_read] == [f"dot4.sv:{line}"]
@@ -173,8 +173,8 @@ def test_x_that_one_reader_alone_has_is_no_failure(tmp_path: Path) -> None:
 def test_x_that_each_reader_has_is_one(tmp_path: Path) -> None:
     """A bit beyond its vector; Verilator has a zero there."""
     pytest.importorskip("pyosys")
-    beyond = "assign d = (&c[2:0]) ? y + c + {31'd0, x[6'd32 + {5'd0, c[0]}]} : y + c;"
-    text = ARRAYS.replace("assign d = y + c;", beyond)
+    outside_influences = "assign d = (&c[2:0]) ? y + c + {31'd0, x[6'd32 + {5'd0, c[0]}]} : y + c;"
+    text = ARRAYS.replace("assign d = y + c;", outside_influences)
     assert text != ARRAYS
     result = check(of_arrays(tmp_path, "logic [7:0]", text), options(tmp_path))
     assert not result.passed

@@ -18,10 +18,10 @@ from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.check import check, check_dut
 from rtl_tb.check.gate_level import declared, other_choices, synthesise, without_initials
 from rtl_tb.check.options import Options
-from rtl_tb.check.readings import as_run
 from rtl_tb.check.record import Check
-from rtl_tb.check.report import Story
-from rtl_tb.check.synthesis import SynthesisResult, ask_synthesis
+from rtl_tb.check.report import ReportPrinter
+from rtl_tb.check.source_text import text_of_run
+from rtl_tb.check.synthesis import SynthesisResult, compare_netlists
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.translated import AS_TEXT
 from rtl_tb.engines.job import Job, Outcome
@@ -84,9 +84,9 @@ def vectors_of_sums(folder: Path, body: str) -> tuple[Job, Outcome]:
 def asked(folder: Path, body: str) -> SynthesisResult:
     """What gate-level simulation shows of them."""
     job, right = vectors_of_sums(folder, body)
-    text = as_run(job)
+    text = text_of_run(job)
     assert text is not None
-    return ask_synthesis(job, judge(job.vectors, right, job.dut.compare), text)
+    return compare_netlists(job, judge(job.vectors, right, job.dut.compare), text)
 
 
 VALUES = {
@@ -402,7 +402,7 @@ def test_a_pass_does_not_wait_for_synthesis(tmp_path: Path, monkeypatch: pytest.
     """What was not synthesised within the budget is a note."""
     slow_yosys(tmp_path, monkeypatch)
     told: list[tuple[str, str]] = []
-    story = Story(Console(record=True, width=200))
+    story = ReportPrinter(Console(record=True, width=200))
 
     def listen(found: Check, stage: str) -> None:
         told.append((stage, story.console.export_text(clear=False)))

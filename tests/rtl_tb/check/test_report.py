@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from rtl_tb.check import report
-from rtl_tb.locate.result import Alone, Edit, Repair
+from rtl_tb.locate.result import Edit, Repair, SingleFault
 
 
 def said(*remaining: int) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def test_what_the_sentence_says_is_not_said_below_it() -> None:
 
 def test_lines_of_a_text_stand_once_where_each_fault_is_listed() -> None:
     edits = tuple(Edit(Path("a.sv"), line, "x = y;", "y", "z") for line in (3, 7))
-    faults = tuple(Alone(edit, 5, 0) for edit in edits)
+    faults = tuple(SingleFault(edit, 5, 0) for edit in edits)
     two = Repair(edits, 10, 10, 0, 100, faults).as_dict()
     listed = "\n".join([report.repair_line(two), *(fault["text"] for fault in two["faults"])])
     assert listed.count("a.sv:3") == listed.count("a.sv:7") == 1

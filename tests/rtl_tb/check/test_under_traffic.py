@@ -14,12 +14,12 @@ from rtl_tb import engines
 from rtl_tb.check import explain
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
-from rtl_tb.check.under_traffic import Calm, _blamed, _Part, apart
+from rtl_tb.check.under_traffic import TrafficFault, _blamed, _Part, isolate_traffic
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Outcome, ProtocolFailure, Traffic
 from rtl_tb.errors import MachineError, RtlError
 from rtl_tb.locate.budget import Budget
-from rtl_tb.locate.result import Alone, Edit, Repair
+from rtl_tb.locate.result import Edit, Repair, SingleFault
 from rtl_tb.locate.search import Unfinished
 from rtl_tb.runs.verdict import Verdict, judge
 
@@ -64,7 +64,7 @@ def test_it_is_said_of_what_traffic_alone_makes_wrong(
     job = Job(load_dut(tmp_path / "dut.yaml"), tmp_path / "build", vectors, traffic=traffic)
     verdict = judge(vectors, engines.run("fast", job), job.dut.compare)
     assert not verdict.passed
-    found = apart(verdict, "fast", job)
+    found = isolate_traffic(verdict, "fast", job)
     assert (found is None) if said is None else found is not None and said in found.sentence
     if found is not None and ONE_LESS in patches:  # each fault by itself
         assert found.verdict.failed[300] and found.verdict.failed.sum() < 9
@@ -114,7 +114,7 @@ def test_what_ends_the_search_for_the_traffic_leaves_what_was_found(
 
     dut = planted(tmp_path)
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
-    calm = Calm("", "without backpressure", answers(job, range(4)), job)
+    calm = TrafficFault("", "without backpressure", answers(job, range(4)), job)
     found = Repair((EDIT,), 4, 4, 0, 40)
     result = Check(dut, Options(repair=9), answers(job, range(9)), job.traffic, job.vectors, repairs=(found,))
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", ends)
@@ -124,11 +124,11 @@ def test_what_ends_the_search_for_the_traffic_leaves_what_was_found(
 
 def test_a_part_is_what_it_is_held_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a unit answers without traffic is not right by that."""
-    part = Repair((EDIT,), 3, 9, 1, 40, (Alone(EDIT, 3, 1),))
+    part = Repair((EDIT,), 3, 9, 1, 40, (SingleFault(EDIT, 3, 1),))
     assert "3 of the 9 wrong vectors are right, and 1 right one is wrong" in part.sentence()
     dut = planted(tmp_path)
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 40, 1, dut.level))
-    calm = Calm("", "without resets", answers(job, range(4)), job)
+    calm = TrafficFault("", "without resets", answers(job, range(4)), job)
     result = Check(dut, Options(), answers(job, range(9)), job.traffic, job.vectors)
     monkeypatch.setattr("rtl_tb.locate.search.find_repairs", lambda *_: [part])
     (held,), hints = explain.repair_traffic(result, calm, job, lambda *_: None, Budget(9))
@@ -205,7 +205,7 @@ def test_what_chance_does_is_no_traffic(
     job = Job(
         dut, tmp_path / "build", default_set(dut.instruction, 400, 1, dut.level), traffic=Traffic(*BOTH)
     )
-    calm = apart(judged("fast", job), "fast", job)
+    calm = isolate_traffic(judged("fast", job), "fast", job)
     assert (calm is None) if said is None else calm is not None and said in calm.sentence
     assert calm is None or calm.without in calm.sentence
 

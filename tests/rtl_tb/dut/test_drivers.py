@@ -10,8 +10,8 @@ import pytest
 from changed_unit import DUT, OWN, PASSING
 
 from golden.vectors.vectorset import default_set
-from rtl_tb.check.beyond import several_drive
-from rtl_tb.check.readings import Reading
+from rtl_tb.check.outside_influences import signals_with_several_drivers
+from rtl_tb.check.source_text import SourceText
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.drivers import several_drivers
 from rtl_tb.dut.ports import Design
@@ -74,13 +74,17 @@ def test_the_report_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     dut = load_dut(tmp_path / "dut.yaml")
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 1, 1, dut.level))
     icarus = replace(job, simulator="icarus")
-    (said,) = several_drive(job, Reading(net))
+    (said,) = signals_with_several_drivers(job, SourceText(net))
     assert said.startswith("several drive the same net, of which Verilator takes one: ")
     assert said.endswith(": n")
-    assert several_drive(job, Reading(PASSING)) == several_drive(icarus, Reading(net)) == []
-    (said,) = several_drive(icarus, Reading(variable))
+    assert (
+        signals_with_several_drivers(job, SourceText(PASSING))
+        == signals_with_several_drivers(icarus, SourceText(net))
+        == []
+    )
+    (said,) = signals_with_several_drivers(icarus, SourceText(variable))
     assert said.startswith("several processes set the same variable")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert "is not known" in several_drive(job, Reading(net))[0]
+    assert "is not known" in signals_with_several_drivers(job, SourceText(net))[0]
     with pytest.raises(SimulatorMissing, match="pip install"):
         several_drivers(Design((tmp_path / "mac4.sv",), "mac4"))

@@ -16,8 +16,8 @@ from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.runs.initiation_interval import initiation_interval
 from rtl_tb.runs.latency import measure
-from rtl_tb.runs.spacing import spacing
 from rtl_tb.runs.verdict import Verdict, judge
 
 ROUND = "  - round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}\n"
@@ -396,7 +396,9 @@ def test_a_valid_that_has_to_wait_is_hinted_at(tmp_path: Path) -> None:
     write(tmp_path, case, text_of(case))
     dut = load_dut(tmp_path / "dut.yaml")
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 200), "icarus", timeout_cycles=500)
-    found = spacing(judge(job.vectors, engines.run("selfcheck", job), dut.compare), "selfcheck", job)
+    found = initiation_interval(
+        judge(job.vectors, engines.run("selfcheck", job), dut.compare), "selfcheck", job
+    )
     assert found is not None and found.wrong > 0
     assert "'start' is active only while the unit is ready" in found.sentence
     assert "valid: {port: start, only_if: ready} under input" in found.sentence

@@ -10,7 +10,7 @@ from changed_unit import DUT, OWN
 from golden.errors import SpecError
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
-from rtl_tb.check.readings import SIMULATORS, read
+from rtl_tb.check.source_text import SIMULATORS, read
 from rtl_tb.dut import slang
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import Given, draft

@@ -20,8 +20,8 @@ import pytest
 from long_run import long_after
 
 from rtl_tb import engines
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.runs import NAME
 from rtl_tb.engines import builds, contents
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, MachineError, RtlError

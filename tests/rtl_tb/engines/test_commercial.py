@@ -17,7 +17,7 @@ from golden.cli.app import app
 from rtl_tb import engines
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
-from rtl_tb.regress.binding import unit_state
+from rtl_tb.regress.fingerprints import unit_state
 from rtl_tb.simulators import commercial
 
 STAND_IN = Path(__file__).with_name("stand_in.py")

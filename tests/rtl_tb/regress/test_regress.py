@@ -23,12 +23,12 @@ from typer.testing import CliRunner
 
 from golden.cli.app import app
 from golden.errors import FileFormatError, SpecError, WorkerError
-from golden.explain.terminal import HouseConsole
+from golden.explain.terminal import PlainConsole
 from golden.vectors import vectorset
 from golden.vectors.vectorset import default_set
 from golden.workers import pool
-from rtl_tb.regress import binding, runner
-from rtl_tb.regress.binding import simulator_digest, unit_state
+from rtl_tb.regress import fingerprints, runner
+from rtl_tb.regress.fingerprints import simulator_digest, unit_state
 from rtl_tb.regress.plan import load_plan
 from rtl_tb.regress.report import junit, page, print_text
 from rtl_tb.regress.runner import regress
@@ -289,9 +289,9 @@ def test_a_process_with_old_code_has_no_result(tmp_path, monkeypatch):
     state = unit_state(small.write_small(tmp_path), "icarus")
     (unit,) = load_plan(plan(tmp_path)).units
     (shard,) = runner._shards(unit, unit.engines[0], state)
-    stamps = dict(binding._stamps())
+    stamps = dict(fingerprints._stamps())
     newer = next(iter(stamps))
-    monkeypatch.setattr(binding, "_stamps", lambda: stamps | {newer: (0,)})
+    monkeypatch.setattr(fingerprints, "_stamps", lambda: stamps | {newer: (0,)})
     assert "had it loaded" in run_shard(shard, str(tmp_path / "build"))["error"]
 
 
@@ -401,7 +401,7 @@ def test_no_line_is_cut_where_nobody_looks(mixed):
     data = json.loads(mixed[1][0].stdout)
     data["rows"][0]["unit"] = "a_unit_with_a_name_that_is_longer_than_most_names_of_units_are_but_not_by_much"
     text = io.StringIO()
-    print_text(data, Path("out"), HouseConsole(file=text))
+    print_text(data, Path("out"), PlainConsole(file=text))
     (line,) = [line for line in text.getvalue().splitlines() if line.endswith("not run")]
     assert line.startswith(data["rows"][0]["unit"]) and "selfcheck  icarus" in line
 

@@ -17,9 +17,9 @@ import golden
 from golden.errors import ShapeError
 from golden.vectors import default_set
 from rtl_tb import Bus, Channel, Monitor, Scoreboard, Sink, Source
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.policy import ComparePolicy
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.wrapper import write_wrapper
 from rtl_tb.engines import traffic
 from rtl_tb.engines.cocotb_engine import GroupedIcarus, PortsOnlyVerilator

@@ -49,10 +49,10 @@ def shr(value: Array, count: Array) -> Array:
 
 def modulo(value: Array, bits: int) -> Array:
     """The content of an unsigned word of `bits` bits."""
-    return roomy(value, bits) % (1 << bits)
+    return widened(value, bits) % (1 << bits)
 
 
-def roomy(value: Array, bits: int) -> Array:
+def widened(value: Array, bits: int) -> Array:
     """The values in an array that also holds every integer of `bits` bits."""
     return value if bits < _SHORT else value.astype(object)
 
@@ -80,7 +80,7 @@ def shifted(sign: Array, magnitude: Array, cut: Array, mode: str) -> Array:
     return kept + (up & (rest != 0)).astype(np.int64)
 
 
-def held(total: Array, bits: Array, overflow: str = "wrap") -> Array:
+def in_register(total: Array, bits: Array, overflow: str = "wrap") -> Array:
     """Signed sums in a two's complement register of `bits` bits."""
     half = shl(np.ones(total.shape, object), np.asarray(bits)) >> 1
     if overflow == "saturate":

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from golden.identify.diagnose.datapath.arrays import Array, low_bits, modulo, roomy, shifted, shl, shr
+from golden.identify.diagnose.datapath.arrays import Array, low_bits, modulo, shifted, shl, shr, widened
 from golden.identify.diagnose.datapath.signals import Numbers, RoundingSignals
 from golden.number.formats import Format, Kind
 from golden.number.rounding import ROUNDINGS
@@ -204,7 +204,7 @@ def _integer_codes(signals: RoundingSignals) -> Array:
     value = np.where(signals.sign, -value, value)
     if signals.overflow == "saturate":
         low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
-        value = np.minimum(np.maximum(roomy(value, fmt.integer_bits), low), fmt.largest)
+        value = np.minimum(np.maximum(widened(value, fmt.integer_bits), low), fmt.largest)
     return modulo(value, fmt.integer_bits)
 
 

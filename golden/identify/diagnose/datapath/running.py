@@ -10,7 +10,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from golden.identify.diagnose.datapath.alignment import aligned, moved
-from golden.identify.diagnose.datapath.arrays import Array, bit_length, held, shifted
+from golden.identify.diagnose.datapath.arrays import Array, bit_length, in_register, shifted
 from golden.identify.diagnose.datapath.codes import (
     as_codes,
     converted,
@@ -48,11 +48,11 @@ from golden.identify.diagnose.datapath.terms import (
     product,
     register_lsb,
     replaced,
-    settled,
     special_sum,
     total_of,
     with_hidden_bit,
     with_sticky,
+    without_zero_exponents,
     zero_sign_of,
     zeros_like,
 )
@@ -471,7 +471,7 @@ class _Run:
 
     def _added(self, x: Numbers, y: Numbers, step: Additions | Fma) -> Numbers:
         """One IEEE addition: align, sum, round."""
-        terms = settled(Numbers.join([x, y]))
+        terms = without_zero_exponents(Numbers.join([x, y]))
         owner = np.array(["product", "c"] if isinstance(step, Fma) else ["first", "second"])
         specials = SpecialSignals(terms.kind, terms.sign, owner)
         self.change("specials", specials)
@@ -560,7 +560,7 @@ def _as_number(signals: TotalSignals, step: Sum | None) -> Numbers:
     """The content of the register after a sum; NaNs and infinities among the terms win."""
     terms, total, exponent, lsb = signals.terms, signals.total, signals.exponent, signals.lsb
     if step is not None and step.width is not None:
-        total = held(total, np.maximum(exponent + step.width - lsb, 0), step.overflow)
+        total = in_register(total, np.maximum(exponent + step.width - lsb, 0), step.overflow)
     # a sum of zeros alone is a zero; one that cancels keeps its exponent, unless the step says else
     nothing = ~terms.finite.any(axis=1, keepdims=True)
     if step is not None and step.cancelled == "zero":

@@ -181,7 +181,7 @@ def leading_of(numbers: Numbers) -> Array:
     return bit_length(numbers.significand) - 1 + numbers.lsb
 
 
-def settled(numbers: Numbers) -> Numbers:
+def without_zero_exponents(numbers: Numbers) -> Numbers:
     """The numbers with every zero turned into one that takes part in no maximum exponent."""
     zero = numbers.finite & (numbers.significand == 0) & ~numbers.sticky.any(axis=1, keepdims=True)
     return replace(numbers, kind=np.where(zero, int(Kind.ZERO), numbers.kind)) if zero.any() else numbers

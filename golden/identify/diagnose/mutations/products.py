@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from golden.identify.diagnose.datapath.arrays import Array, held, modulo
+from golden.identify.diagnose.datapath.arrays import Array, in_register, modulo
 from golden.identify.diagnose.datapath.signals import ProductSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, change, fields, kinds_of, signal
 from golden.identify.diagnose.mutations.wiring import complemented_products
@@ -126,7 +126,9 @@ def _hold(s: ProductSignals, bits: int, signed: bool) -> None:
     if not signed:
         products.significand = modulo(products.significand, bits)
         return
-    value = held(np.where(products.sign, -products.significand, products.significand), np.asarray(bits))
+    value = in_register(
+        np.where(products.sign, -products.significand, products.significand), np.asarray(bits)
+    )
     products.sign, products.significand = (value < 0).astype(np.bool_), np.abs(value)
 
 

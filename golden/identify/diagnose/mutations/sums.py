@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from golden.identify.diagnose.datapath.arrays import Array, held, low_bits, modulo, shl
+from golden.identify.diagnose.datapath.arrays import Array, in_register, low_bits, modulo, shl
 from golden.identify.diagnose.datapath.signals import TotalSignals
 from golden.identify.diagnose.mutations.mutation import (
     Apply,
@@ -390,7 +390,7 @@ def _short_register(ins: Instruction) -> Iterator[Mutation]:
     top = max(a.max_exponent + b.max_exponent + 1, c.max_exponent if with_c else 0) + ins.k.bit_length() + 2
     for place in range(top, top - RANGES.register, -1):
         text = f"the register of the sum ends with a sign bit at 2^{place}, and wraps"
-        rule = sets(total=lambda s, n=place: held(s.total, np.maximum(n + 1 - s.lsb, 0)))
+        rule = sets(total=lambda s, n=place: in_register(s.total, np.maximum(n + 1 - s.lsb, 0)))
         yield _in_sum(f"sum-wraps-at-{place}", text, rule)
 
 
@@ -484,7 +484,11 @@ def _replacing(
     """Replaces some sums by a value; None: by the bits of a result that hold them."""
 
     def wrapped(total: Array) -> Array:
-        return held(total, np.asarray(fmt.integer_bits)) if fmt.signed else modulo(total, fmt.integer_bits)
+        return (
+            in_register(total, np.asarray(fmt.integer_bits))
+            if fmt.signed
+            else modulo(total, fmt.integer_bits)
+        )
 
     return sets(total=lambda s: np.where(there(s), wrapped(s.total) if value is None else value, s.total))
 
@@ -498,4 +502,4 @@ def _hold_products(s: TotalSignals, bits: int, signed: bool) -> None:
     mine = (s.owner != "c") & s.terms.finite
     value = np.where(s.terms.sign, -s.terms.significand, s.terms.significand)
     products = np.where(mine, value, 0).sum(axis=1, keepdims=True)
-    s.total = s.total - products + (held(products, bits) if signed else modulo(products, bits))
+    s.total = s.total - products + (in_register(products, bits) if signed else modulo(products, bits))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from golden.errors import MmagoldError
 from golden.identify.diagnosis import Diagnosis
 from rtl_tb.engines.job import Job
-from rtl_tb.locate.result import Rest
+from rtl_tb.locate.result import RemainingFault
 from rtl_tb.runs.example import Example, run_of, smallest
 from rtl_tb.runs.hypotheses import explain_results
 from rtl_tb.runs.sequences import Progress
@@ -19,7 +19,9 @@ _PARTS = 2
 """Faults that may explain what is left: more of them explain much by chance."""
 
 
-def rest_of(verdict: Verdict, changed: Job, original: Job, look: Callable[[], None]) -> tuple[Rest, ...]:
+def remaining_faults_of(
+    verdict: Verdict, changed: Job, original: Job, look: Callable[[], None]
+) -> tuple[RemainingFault, ...]:
     """The faults of a unit in addition to the one that a change repairs; nothing if no hypothesis explains
     every result.
 
@@ -42,7 +44,9 @@ def rest_of(verdict: Verdict, changed: Job, original: Job, look: Callable[[], No
         return ()
     only = len(found.every_fault) == 1
     example = _example(verdict, changed, original, looking) if only else None
-    return tuple(Rest(_named(found, fault.text), fault.explains, example) for _, fault in found.every_fault)
+    return tuple(
+        RemainingFault(_named(found, fault.text), fault.explains, example) for _, fault in found.every_fault
+    )
 
 
 def _named(found: Diagnosis, text: str) -> str:

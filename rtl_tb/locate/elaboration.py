@@ -27,7 +27,7 @@ _SIGNALS = ("Variable", "Net", "FormalArgument", "Parameter", "EnumValue", "Port
 
 
 @dataclass
-class Readings:
+class Elaboration:
     """What was found.
 
     Attributes:
@@ -68,7 +68,7 @@ class Readings:
     not_read: dict[str, None] = field(default_factory=dict)
 
 
-def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[], None]) -> Readings:
+def elaboration_of(compilation: Any, top: Any, sources: Sources, look: Callable[[], None]) -> Elaboration:
     """Reads a design below its top; `look` is called at each node and may raise."""
     walk = _Walk(sources, look)
     for package in compilation.getPackages():
@@ -84,7 +84,7 @@ def readings_of(compilation: Any, top: Any, sources: Sources, look: Callable[[],
 class _Walk:
     def __init__(self, sources: Sources, look: Callable[[], None]) -> None:
         self.ast = importlib.import_module("pyslang.ast")
-        self.sources, self.look, self.found = sources, look, Readings()
+        self.sources, self.look, self.found = sources, look, Elaboration()
         self.bodies: dict[Any, dict[Any, int]] = {}
         """Modules that were read, each with its parameters, and how often each module holds it."""
         self.body: Any = None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from golden.paths import spec_folder
-from golden.publish import format_page, kept_pages
+from golden.publish import format_page, page_cache
 from golden.publish.page import Page
 
 
@@ -34,15 +34,15 @@ def page(name: str = "bf16") -> Page:
 
 
 def test_a_text_is_written_once(written: list[str]) -> None:
-    kept = kept_pages.place()
-    assert [kept_pages.text(page(name), kept) for name in ("bf16", "f16", "bf16")] == [
+    kept = page_cache.place()
+    assert [page_cache.text(page(name), kept) for name in ("bf16", "f16", "bf16")] == [
         "# bf16\n",
         "# f16\n",
         "# bf16\n",
     ]
     assert written == ["bf16", "f16"]
-    kept_pages.tidy(kept)
-    assert kept_pages.text(page(), kept) == "# bf16\n" and written == ["bf16", "f16"]
+    page_cache.remove_old(kept)
+    assert page_cache.text(page(), kept) == "# bf16\n" and written == ["bf16", "f16"]
 
 
 @pytest.mark.parametrize("change", ["edited", "added", "removed"])
@@ -53,8 +53,8 @@ def test_a_change_of_any_file_makes_all_anew(
     spec = tmp_path / "spec"
     shutil.copytree(spec_folder(), spec)
     monkeypatch.setenv("MMAGOLD_SPEC", str(spec))
-    before = kept_pages.place()
-    kept_pages.text(page(), before)
+    before = page_cache.place()
+    page_cache.text(page(), before)
     file = next(path for path in sorted(spec.rglob("*.yaml")) if path.stat().st_size > 100)
     if change == "edited":  # of the same size and time
         stamp = file.stat()
@@ -64,11 +64,11 @@ def test_a_change_of_any_file_makes_all_anew(
         (spec / "new.yaml").write_text("")
     else:
         file.unlink()
-    after = kept_pages.place()
+    after = page_cache.place()
     assert after != before
-    kept_pages.text(page(), after)
+    page_cache.text(page(), after)
     assert written == ["bf16", "bf16"]
-    kept_pages.tidy(after)
+    page_cache.remove_old(after)
     assert after.is_dir() and not before.exists()
 
 
@@ -78,29 +78,29 @@ def test_a_hand_written_page_decides_no_other(
     """What a campaign found is read by pages; a guide is not."""
     docs = tmp_path / "docs"
     (docs / "campaigns").mkdir(parents=True)
-    monkeypatch.setattr(kept_pages, "docs_folder", lambda: docs)
-    before = kept_pages.place()
+    monkeypatch.setattr(page_cache, "docs_folder", lambda: docs)
+    before = page_cache.place()
     (docs / "guide.md").write_text("# Guide\n")
-    assert kept_pages.place() == before
+    assert page_cache.place() == before
     (docs / "campaigns" / "new.json").write_text("{}")
-    assert kept_pages.place() != before
+    assert page_cache.place() != before
 
 
 def test_what_was_written_while_a_file_changed_is_not_kept(
     monkeypatch: pytest.MonkeyPatch, written: list[str]
 ) -> None:
-    kept = kept_pages.place()
-    kept_pages.text(page(), kept)
-    monkeypatch.setattr(kept_pages, "_LIBRARIES", ())  # another digest
-    kept_pages.tidy(kept)
+    kept = page_cache.place()
+    page_cache.text(page(), kept)
+    monkeypatch.setattr(page_cache, "_LIBRARIES", ())  # another digest
+    page_cache.remove_old(kept)
     assert not kept.exists()
 
 
 def test_pages_of_others_are_written_each_time(written: list[str]) -> None:
     """Their text may be of anything; so may be a page that shows a file of the repository."""
-    kept, texts = kept_pages.place(), iter(["one", "two"])
+    kept, texts = page_cache.place(), iter(["one", "two"])
     other = Page("a.md", "A", lambda: next(texts))
-    assert [kept_pages.text(other, kept) for _ in range(2)] == ["one", "two"]
+    assert [page_cache.text(other, kept) for _ in range(2)] == ["one", "two"]
 
 
 def test_a_cache_that_cannot_be_written_changes_nothing(
@@ -108,4 +108,4 @@ def test_a_cache_that_cannot_be_written_changes_nothing(
 ) -> None:
     (tmp_path / "file").write_text("")
     kept = tmp_path / "file" / "pages"
-    assert kept_pages.text(page(), kept) == "# bf16\n"
+    assert page_cache.text(page(), kept) == "# bf16\n"

@@ -98,7 +98,7 @@ def test_a_wrong_unit_fails_also_where_another_start_does_not_run(tmp_path, monk
     def no_run(*_):
         raise RtlError("the DUT ended the simulation in cycle 0: DIDNOTCONVERGE")
 
-    monkeypatch.setattr("rtl_tb.check.check.compare_starts", no_run)
+    monkeypatch.setattr("rtl_tb.check.check.compare_initial_values", no_run)
     result = changed(tmp_path, ("36'(acc);", "36'(acc) + 36'd1;"))
     assert not result.passed and any("DIDNOTCONVERGE" in note for note in result.notes)
     with pytest.raises(RtlError):

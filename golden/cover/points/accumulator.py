@@ -14,20 +14,20 @@ from fractions import Fraction
 from functools import reduce
 
 from golden.cover.points.results import can_wrap, final_total, result_points
-from golden.cover.ranges import Held, spans_of
+from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
 from golden.number.rounding import ROUNDINGS
 from golden.program.bounds import Bounds, either, exponent_of, kept_bits, of_format, of_zero, result_of
 from golden.program.steps import Align, Multiply, Sum
 
 
-def held_by(units: Sequence[Instruction]) -> Held:
+def accumulator_range(units: Sequence[Instruction]) -> AccumulatorRange:
     """What a dot product finds in a unit; `units`: the unit in each of its modes, with c as an operand, since
     the dot product before may have had any of them."""
     fmt = units[0].formats["c"]
     zero = of_zero(fmt)
     zero = replace(zero, high=zero.low, lsb=zero.low)  # it holds no exponent but the least
-    first = Held(zero, frozenset(("+0" if fmt.is_float else "zero",)))
+    first = AccumulatorRange(zero, frozenset(("+0" if fmt.is_float else "zero",)))
     ends, held = _ends(units, first), first
     # More than there are classes and places of a format: what still grows is taken to be anything.
     turns = 64
@@ -39,14 +39,16 @@ def held_by(units: Sequence[Instruction]) -> Held:
         ]
         spans = [span for unit in units if not (span := _made(unit, held, ends)).zero]
         spans += [] if held.span.zero else [held.span]
-        found = Held(reduce(either, spans, *[first.span] * (not spans)), held.classes.union(*classes))
+        found = AccumulatorRange(
+            reduce(either, spans, *[first.span] * (not spans)), held.classes.union(*classes)
+        )
         if found == held:
             return held
         held = found
     return replace(held, span=of_format(fmt, 1))
 
 
-def _ends(units: Sequence[Instruction], first: Held) -> tuple[Fraction, Fraction]:
+def _ends(units: Sequence[Instruction], first: AccumulatorRange) -> tuple[Fraction, Fraction]:
     """The least and the greatest number that dot products in a row add up to."""
     fmt = of_format(units[0].formats["d"], 1)
     totals = [final_total(unit, first)[1] for unit in units]
@@ -85,7 +87,7 @@ def _stalls(unit: Instruction, most: Fraction) -> Fraction:
     return min(Fraction(2) ** exponent, of_format(fmt, 1).greatest)
 
 
-def _made(unit: Instruction, held: Held, ends: tuple[Fraction, Fraction]) -> Bounds:
+def _made(unit: Instruction, held: AccumulatorRange, ends: tuple[Fraction, Fraction]) -> Bounds:
     """What the unit answers, if c is what was held: numbers between the ends."""
     fmt = unit.formats["d"]
     least, greatest = ends

@@ -10,7 +10,7 @@ from golden.model.instruction import Evidence
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """What a search found: the plan or None, and the plans that came nearest on `sampled` elements, each with
     how many of them it has. `unchecked`: plans that fit the sample and were not tried on all of D. `tree`: in
     which order a called kernel adds, None if none was called or its order is not known."""
@@ -23,7 +23,7 @@ class Search:
     tree: Node | None = None
 
 
-def told(found: list[Plan], shape: tuple[int, ...], k: int, count: int) -> Plan | None:
+def first_plan(found: list[Plan], shape: tuple[int, ...], k: int, count: int) -> Plan | None:
     """The first of the plans that gave all of `count` products, with the others as `others`."""
     if not found:
         return None

@@ -24,7 +24,7 @@ _SHOWN = 6
 """Declarations that a sentence names."""
 
 
-def initialised_once(verdict: Verdict, dut: Dut) -> list[str]:
+def declaration_initialisers(verdict: Verdict, dut: Dut) -> list[str]:
     """A sentence about variables of a unit's text that take the value of another signal once, and about bits
     of the result that never change; nothing if there are none, or slang cannot decide."""
     if dut.vhdl is not None or dut.netlist is not None or importlib.util.find_spec("pyslang") is None:

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from golden.catalog.lookup import instructions
 from golden.errors import MmagoldError, OperandError, ShapeError
-from golden.kernels.candidates import beside as operands_beside
 from golden.kernels.candidates import candidates_of, cuts, scaled, takes
+from golden.kernels.candidates import extra_operands as operands_beside
 from golden.kernels.epilogues import NOTHING, Addends
-from golden.kernels.found import Search, told
 from golden.kernels.plan import Plan
 from golden.kernels.plan_files import plans
 from golden.kernels.product import gemm
+from golden.kernels.search_result import SearchResult, first_plan
 from golden.number.formats import Format
 
 Bits = npt.NDArray[Any]
@@ -43,14 +43,14 @@ SCALES_OF_BLOCKS: list[dict[str, Any]] = [
 ]
 
 
-def search_beside(
+def search_with_extra_operands(
     given: Mapping[str, Bits],
     beside: Mapping[str, npt.ArrayLike],
     arch: str,
     formats: dict[str, Format],
     report: Callable[[str, int, int], None],
     addends: Addends = NOTHING,
-) -> Search:
+) -> SearchResult:
     """As golden.kernels.finding.search.
 
     Args:
@@ -88,8 +88,8 @@ def search_beside(
     near = sorted(
         ((trial.equal(plan, *larger) or 0, plan) for _, plan in scores[:8]), key=lambda pair: -pair[0]
     )
-    plan_found = told(fits, given["d"].shape, given["b"].shape[0], 1)
-    return Search(plan_found, len(scores), 0, trial.count(*larger), tuple(near[:3]))
+    plan_found = first_plan(fits, given["d"].shape, given["b"].shape[0], 1)
+    return SearchResult(plan_found, len(scores), 0, trial.count(*larger), tuple(near[:3]))
 
 
 class _Trial:

@@ -31,7 +31,7 @@ each bit."""
 
 
 @dataclass(frozen=True)
-class Spacing:
+class InitiationInterval:
     """With another `handshake` the results of `tried` vectors are right, but for those of `wrong`."""
 
     dut: Dut
@@ -68,7 +68,7 @@ class Spacing:
         )
 
 
-def spacing(verdict: Verdict, engine: str, job: Job) -> Spacing | None:
+def initiation_interval(verdict: Verdict, engine: str, job: Job) -> InitiationInterval | None:
     """The interval that a failing unit needs, or that it needs its operands for longer; None where neither
     makes it right."""
     shake = job.dut.handshake
@@ -87,8 +87,8 @@ def spacing(verdict: Verdict, engine: str, job: Job) -> Spacing | None:
         return None
 
 
-def _searched(engine: str, job: Job) -> Spacing | None:
-    """As `spacing`, on one engine.
+def _searched(engine: str, job: Job) -> InitiationInterval | None:
+    """As `initiation_interval`, on one engine.
 
     Raises:
         As the engine does.
@@ -122,7 +122,7 @@ def _searched(engine: str, job: Job) -> Spacing | None:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if right(replace(shake, interval=middle)) else (middle, high)
-        return Spacing(job.dut, replace(shake, interval=high), len(vectors))
+        return InitiationInterval(job.dut, replace(shake, interval=high), len(vectors))
     for hold, level in ((True, False), (False, True), (True, True)):
         new = replace(
             shake,
@@ -130,13 +130,15 @@ def _searched(engine: str, job: Job) -> Spacing | None:
             level=shake.level or (level and shake.out_valid is not None),
         )
         if new != shake and right(new):
-            return Spacing(job.dut, new, len(vectors))
+            return InitiationInterval(job.dut, new, len(vectors))
     waits = _only_if_ready(shake)
     if waits is None:
         return None
     # Faults of the arithmetic may be left: most of the others are gone if this is the rule.
     after = failing(waits)
-    return Spacing(job.dut, waits, len(vectors), after) if _FEWER * after <= failing(shake) else None
+    return (
+        InitiationInterval(job.dut, waits, len(vectors), after) if _FEWER * after <= failing(shake) else None
+    )
 
 
 def _only_if_ready(shake: Handshake) -> Handshake | None:

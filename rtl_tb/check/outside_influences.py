@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from rtl_tb.check.readings import Reading
+from rtl_tb.check.source_text import SourceText
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.drivers import NET, VARIABLE, several_drivers
 from rtl_tb.dut.ports import Design
-from rtl_tb.dut.runs import NAME
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import kept_text
 from rtl_tb.engines.job import Job
@@ -61,7 +61,7 @@ _LOOP = re.compile(r"\bfor\s*\([^;]*;[^;]*;[^;)]*\)")
 _SET = re.compile(r"(?:^|[;:)]|\b(?:begin|else))\s*\{?([A-Za-z_]\w*)(?:\s*\[[^;=]*\])*\s*<?=(?!=)")
 
 
-def beyond(text: Reading | None) -> list[str]:
+def outside_influences(text: SourceText | None) -> list[str]:
     """One sentence for each of these influences in the text that a simulator read."""
     first: dict[str, tuple[str, str]] = {}
     if text is None:
@@ -70,7 +70,7 @@ def beyond(text: Reading | None) -> list[str]:
     of_signals = {pattern: what for pattern, what in _KINDS.items() if what in _ELABORATED}
     for patterns, code, place in (
         *((of_all, *line) for line in text.lines()),
-        *((of_signals, *line) for line in Reading(_without_constants(text.text)).lines()),
+        *((of_signals, *line) for line in SourceText(_without_constants(text.text)).lines()),
     ):
         if not _ANY.search(code):
             continue
@@ -100,7 +100,7 @@ def _blank(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", found[0])
 
 
-def several_drive(job: Job, text: Reading | None) -> list[str]:
+def signals_with_several_drivers(job: Job, text: SourceText | None) -> list[str]:
     """Sentences about nets with several assignments, of which Verilator takes one and a four-state run covers
     only the first vectors, and about variables set by several processes. (Connected outputs of instances are
     only examined if there is such a net.)"""

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from golden.vectors.vectorset import VectorSet
 from golden.vectors.word import RESULTS
 from rtl_tb import engines
+from rtl_tb.dut.bit_ranges import result_bit_ranges
 from rtl_tb.dut.description import Bit, Dut
 from rtl_tb.dut.exclude import Exclusion
-from rtl_tb.dut.parts import find, places
-from rtl_tb.dut.runs import result_runs
+from rtl_tb.dut.port_fields import find, places
 from rtl_tb.dut.wrapper import module_of, names_of, uncompared
 from rtl_tb.engines.job import FAILURE_KINDS, Job, ProtocolFailure, Traffic
 from rtl_tb.runs.verdict import Verdict
@@ -24,14 +24,14 @@ KIND = "other_output"
 Mask = npt.NDArray[np.bool_]
 
 
-def unwatched(dut: Dut) -> list[str]:
+def uncompared_bits(dut: Dut) -> list[str]:
     """The bits of result ports that no key speaks of, by name."""
     results = [at for name, at in dut.ports.items() if name in RESULTS]
     free = {port for at in results if at.unused == "any" for port in at.ports}
     return names_of([bit for bit in uncompared(dut) if bit[0].partition(".")[0] in free or bit[0] in free])
 
 
-def watch_others(job: Job, engine: str, verdict: Verdict) -> Verdict | None:
+def compare_other_outputs(job: Job, engine: str, verdict: Verdict) -> Verdict | None:
     """The verdict with the failures of these outputs; None where dut.yaml says nothing of any.
 
     Raises:
@@ -108,7 +108,7 @@ def _unused(dut: Dut, vectors: VectorSet) -> dict[Bit, Mask]:
     rules = {port: at.unused for at in results if at.unused != "any" for port in at.ports}
     if not rules:
         return {}
-    runs = result_runs(dut, module_of(dut))
+    runs = result_bit_ranges(dut, module_of(dut))
     carried = {
         (run.port, run.index, run.lsb + at): run.word + at
         for run in runs

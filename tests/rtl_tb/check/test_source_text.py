@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from engine_dut import write_small
 
-from rtl_tb.check.beyond import beyond
 from rtl_tb.check.bundle import read_by_any
-from rtl_tb.check.readings import SIMULATORS, SYNTHESIS, Reading, read
+from rtl_tb.check.outside_influences import outside_influences
+from rtl_tb.check.source_text import SIMULATORS, SYNTHESIS, SourceText, read
 from rtl_tb.errors import ElaborationError
-from rtl_tb.regress.binding import unit_state
+from rtl_tb.regress.fingerprints import unit_state
 from rtl_tb.simulators import simulators
 
 IFDEF = """module top;
@@ -32,7 +32,7 @@ endmodule
 """
 
 
-def reading(folder: Path, text: str, options: tuple[str, ...], pragmas: bool = False) -> Reading:
+def reading(folder: Path, text: str, options: tuple[str, ...], pragmas: bool = False) -> SourceText:
     file = folder / "top.sv"
     file.write_text(text, encoding="utf-8")
     found = read(replace(write_small(folder), sources=(file,)), options, pragmas)
@@ -193,7 +193,7 @@ def test_text_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_result_may_depend_on(tmp_path: Path, code: str, said: str) -> None:
-    found = beyond(reading(tmp_path, f"module top;\n{code}\nendmodule\n", ()))
+    found = outside_influences(reading(tmp_path, f"module top;\n{code}\nendmodule\n", ()))
     assert len(found) == bool(said)
     assert said in "".join(found)
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 from golden.errors import SpecError, nearest
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.parts import find, leaves, locate, places
+from rtl_tb.dut.port_fields import find, leaves, locate, places
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import WITHOUT_BITS, Module, Port
 
 
-def check_fit(dut: Dut, module: Module) -> None:
+def check_ports(dut: Dut, module: Module) -> None:
     """Raises SpecError, with file and line, for the first thing in which the description
     and the module differ."""
     _check_parameters(dut, module)

@@ -20,7 +20,7 @@ import golden
 import rtl_tb
 from golden import yamlfile
 from golden.paths import spec_folder
-from rtl_tb.check.readings import synthesis_files
+from rtl_tb.check.source_text import synthesis_files
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.sources import VHDL
 from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp, stamp

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.adapter import adapter_of, later_word
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.fit import constant_of
-from rtl_tb.dut.parts import find, locate, places
+from rtl_tb.dut.port_check import constant_of
+from rtl_tb.dut.port_fields import find, locate, places
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Module, Port
 
@@ -19,7 +19,7 @@ NAME = "mmagold_dut"
 
 
 @dataclass(frozen=True)
-class Run:
+class BitRange:
     """Adjacent bits of a port, and what they are connected to: bits of the field `field` of a word, or a
     signal.
 
@@ -45,7 +45,7 @@ class Run:
         return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
 
 
-def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
+def bit_ranges_of(port_map: PortMap, field: Field, module: Module) -> list[BitRange]:
     """The operand as runs, as few as there can be."""
     if port_map.bits:
         parts = []
@@ -53,7 +53,9 @@ def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
             real, index, lsb = locate(find(module, place.port, port_map.where), None, None, place.lsb)
             text = f"{field.name}[{place.first + place.width - 1}:{place.first}]"
             word, late = field.lsb + place.first, port_map.later_of(0)
-            parts.append(Run(real, index, lsb, place.width, text, word=word, field=field.name, later=late))
+            parts.append(
+                BitRange(real, index, lsb, place.width, text, word=word, field=field.name, later=late)
+            )
         return parts
     runs: list[list[tuple[tuple[str, int | None, int], int]]] = []
     for element, place in enumerate(port_map.places(field)):
@@ -68,41 +70,42 @@ def runs_of(port_map: PortMap, field: Field, module: Module) -> list[Run]:
     return [replace(_run_of(run[0], run[-1][1], field), later=port_map.later_of(run[0][1])) for run in runs]
 
 
-def result_runs(dut: Dut, module: Module) -> list[Run]:
+def result_bit_ranges(dut: Dut, module: Module) -> list[BitRange]:
     """What out_data carries: the results or, in their place, the bits of outputs that are watched."""
     if dut.watched:
         return [
-            Run(port, index, bit, 1, "watched", word=at) for at, (port, index, bit) in enumerate(dut.watched)
+            BitRange(port, index, bit, 1, "watched", word=at)
+            for at, (port, index, bit) in enumerate(dut.watched)
         ]
     return [
         run
         for name, at in dut.ports.items()
         if name in RESULTS
-        for run in runs_of(at, dut.fields[name], module)
+        for run in bit_ranges_of(at, dut.fields[name], module)
     ]
 
 
-def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> Run:
+def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> BitRange:
     (port, index, lsb), element = first
     text = field.name
     if field.elements > 1:
         text += f"[{element}]" + (f"..[{last}]" if last > element else "")
     width = (last - element + 1) * field.bits
-    return Run(port, index, lsb, width, text, word=field.lsb + element * field.bits, field=field.name)
+    return BitRange(port, index, lsb, width, text, word=field.lsb + element * field.bits, field=field.name)
 
 
-def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[Run]:
+def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[BitRange]:
     """Those of (name, signal) whose name is that of a field of a port."""
     runs = []
     for name, signal in signals:
         port = find(module, name, where)
         if port.base:
             at, width = places(port)
-            runs += [Run(*place, width, name, signal=signal) for place in at]
+            runs += [BitRange(*place, width, name, signal=signal) for place in at]
     return runs
 
 
-def driven_fields(dut: Dut, module: Module) -> list[Run]:
+def driven_fields(dut: Dut, module: Module) -> list[BitRange]:
     """Clock, reset, handshake and constants that are fields of ports."""
     where = str(dut.file)
     constants = {name: constant_text(dut, find(module, name, where)) for name in dut.constants}
@@ -111,7 +114,7 @@ def driven_fields(dut: Dut, module: Module) -> list[Run]:
     return _field_runs([*given, *constants.items()], module, where)
 
 
-def read_fields(dut: Dut, module: Module) -> list[Run]:
+def read_fields(dut: Dut, module: Module) -> list[BitRange]:
     """Outputs of the handshake that are fields of ports."""
     outputs = set(dut.handshake.outputs().values())
     read = [(name, signal) for name, signal in signals_of(dut).items() if name in outputs]

@@ -18,7 +18,7 @@ from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
-from rtl_tb.engines.job import STARTS, Job
+from rtl_tb.engines.job import INITIAL_VALUES, Job
 from rtl_tb.runs.verdict import Verdict, judge, silent
 
 MOST = 2_000
@@ -33,7 +33,7 @@ SUSPECTS = ("UNDRIVEN", "LATCH", "PINMISSING", "CASEINCOMPLETE", "IMPLICIT")
 
 
 @dataclass(frozen=True)
-class Unset:
+class UndrivenSignals:
     """Findings about undriven signals.
 
     Attributes:
@@ -81,7 +81,9 @@ class Unset:
         }
 
 
-def compare_starts(engine: str, job: Job, verdict: Verdict, whole: Job) -> tuple[Unset | None, Job, Verdict]:
+def compare_initial_values(
+    engine: str, job: Job, verdict: Verdict, whole: Job
+) -> tuple[UndrivenSignals | None, Job, Verdict]:
     """Runs the vectors under every start: for a unit that fails the failing ones; for one that passed the
     first ones, under its last traffic, and then all.
 
@@ -114,10 +116,10 @@ def compare_starts(engine: str, job: Job, verdict: Verdict, whole: Job) -> tuple
 
 def _runs(engine: str, job: Job, known: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """The verdicts on a job under every start; verdicts that are `known` are not run again."""
-    return {start: known.get(start) or _judged(engine, replace(job, start=start)) for start in STARTS}
+    return {start: known.get(start) or _judged(engine, replace(job, start=start)) for start in INITIAL_VALUES}
 
 
-def _found(job: Job, runs: Mapping[str, Verdict]) -> tuple[Unset, Job, Verdict] | None:
+def _found(job: Job, runs: Mapping[str, Verdict]) -> tuple[UndrivenSignals, Job, Verdict] | None:
     """The differences between the runs of a job under every start; None if all answer alike, or all pass."""
     failing = next((start for start, run in runs.items() if not run.passed), None)
     if failing is None or all(_alike(run, runs[failing], job.dut) for run in runs.values()):
@@ -128,7 +130,7 @@ def _found(job: Job, runs: Mapping[str, Verdict]) -> tuple[Unset, Job, Verdict] 
         tuple(path.removeprefix("u_dut.") for path in job.unset) if vhdl else warnings_of(job.dut, SUSPECTS)
     )
     found_by = "'U' to the end" if vhdl else "Verilator's lint"
-    unset = Unset(wrong, len(job.vectors), suspects, found_by=found_by)
+    unset = UndrivenSignals(wrong, len(job.vectors), suspects, found_by=found_by)
     return unset, replace(job, start=failing), runs[failing]
 
 
@@ -153,7 +155,9 @@ def _alike(one: Verdict, other: Verdict, dut: Dut) -> bool:
     return bool(dut.compare.interchangeable(dut.instruction.formats["d"], mine.actual, theirs.actual).all())
 
 
-def ask_source(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, Job, Verdict]:
+def compare_with_source(
+    engine: str, job: Job, verdict: Verdict
+) -> tuple[UndrivenSignals | None, Job, Verdict]:
     """Runs the first vectors of a check that passed as a translation (rtl_tb/dut/translated.py) on the
     source: a translator leaves out delays and assertions, and may err. Returns as compare_starts: the given
     job and verdict, or those of the source if it fails.
@@ -165,5 +169,5 @@ def ask_source(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, J
     mine = replace(job.of_some(vectors), simulator="verilator", program=None, waves=None)
     mine = replace(mine, program=engines.build(engine, mine))
     found = judge(vectors, engines.run(engine, mine), job.dut.compare)
-    unset, mine, found = compare_starts(engine, mine, found, mine)
+    unset, mine, found = compare_initial_values(engine, mine, found, mine)
     return (unset, job, verdict) if found.passed else (unset, mine, found)

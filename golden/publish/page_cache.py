@@ -85,7 +85,7 @@ def text(page: Page, kept: Path) -> str:
     return written
 
 
-def tidy(kept: Path) -> None:
+def remove_old(kept: Path) -> None:
     """Removes the texts of other files than those of now, and these, too, if a file changed meanwhile."""
     if place() != kept:
         shutil.rmtree(kept, ignore_errors=True)

@@ -63,7 +63,7 @@ _LINE = re.compile(r'`line\s+(\d+)\s+"([^"]*)"')
 
 
 @dataclass(frozen=True)
-class Reading:
+class SourceText:
     """A unit's text as a tool reads it: `text` can be compiled, and has a `line for each file."""
 
     text: str
@@ -92,7 +92,7 @@ class Reading:
                 number += 1
         return f"{file}:{number - 1}"
 
-    def differs(self, other: Reading) -> str:
+    def differs(self, other: SourceText) -> str:
         """The place where another reading first has other code, "file:line"; "" if it has the same."""
         mine, its = self.lines(), other.lines()
         for (one, place), (two, _) in zip(mine, its, strict=False):
@@ -101,12 +101,12 @@ class Reading:
         return "" if len(mine) == len(its) else max(mine, its, key=len)[min(len(mine), len(its))][1]
 
 
-def as_run(job: Job) -> Reading | None:
+def text_of_run(job: Job) -> SourceText | None:
     """The reading of a job's simulator, see `read`."""
     return read(job.dut, SIMULATORS[job.simulator], pragmas=False)
 
 
-def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
+def read(dut: Dut, options: Sequence[str], pragmas: bool) -> SourceText | None:
     """The reading of a DUT by a tool, and the modules that it takes from libraries then: with these options
     of Verilator's preprocessor, with or without pragmas. None if the DUT has no source in Verilog.
 
@@ -129,7 +129,7 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
             text = _LINE.sub(
                 lambda line: line[0].replace(line[2], str(copies.get(Path(line[2]), line[2]))), text
             )
-    return Reading(without_off(text) if pragmas else text)
+    return SourceText(without_off(text) if pragmas else text)
 
 
 def on_text(job: Job, text: str, name: str) -> Job:
