@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,32 @@ if TYPE_CHECKING:
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 _PICTURED = 16
 """Rows and columns of a picture: those of a warp's operands."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    """An operand of an instruction, and the place that is looked up: an element by `row` and `column`, a
+    register by `lane` and `register`, or a byte of shared memory by `address`; else the whole operand."""
+
+    ins: Instruction
+    operand: str
+    row: int | None
+    column: int | None
+    lane: int | None
+    register: int | None
+    address: int | None
+    swizzle: int
+    by_column: bool
+
+    def check_in(self, memory: str) -> None:
+        """Refuses an operand that does not lie in a memory."""
+        from golden.errors import OperandError
+
+        there = self.operand in self.ins.operand_shapes(matrices=True) or self.operand == "d"
+        where = self.ins.traits.places_of(self.operand) if there else ()
+        if memory not in where:
+            named = f"is in {' or '.join(where)}" if where else "is no operand of it"
+            raise OperandError(f"{self.ins.name}: {self.operand} {named}, not in {memory} memory")
 
 
 def layout(
@@ -73,14 +100,13 @@ def layout(
     in_shared = swizzle is not None or by_column or address is not None
     if tensor and in_shared:
         raise OperandError("--tensor is tensor memory, expected no option for shared memory with it")
+    question = _Question(ins, operand, row, column, lane, register, address, swizzle or 0, by_column)
     if tensor:
-        places = _tensor(ins, operand, row, column, lane, register)
-    elif in_shared and operand.startswith("scale"):
-        places = _scales(ins, operand, swizzle or 0, by_column, row, column, address)
+        places = _tensor(question)
     elif in_shared:
-        places = _shared(ins, operand, swizzle or 0, by_column, row, column, address)
+        places = _scales(question) if operand.startswith("scale") else _shared(question)
     else:
-        places = _registers(ins, operand, row, column, lane, register)
+        places = _registers(question)
     if as_json:
         typer.echo(json.dumps(places, indent=2))
     elif isinstance(places, str):
@@ -108,18 +134,12 @@ def _said(operand: str, place: dict[str, int]) -> str:
 # Registers --------------------------------------------------------------------------------------------------
 
 
-def _registers(
-    ins: Instruction,
-    operand: str,
-    row: int | None,
-    column: int | None,
-    lane: int | None,
-    register: int | None,
-) -> list[dict[str, int]] | str:
+def _registers(question: _Question) -> list[dict[str, int]] | str:
     import numpy as np
 
     from golden.errors import OperandError
 
+    ins, operand, lane, register = question.ins, question.operand, question.lane, question.register
     found: Layout | None = None if ins.fragments is None else getattr(ins.fragments, operand, None)
     if found is None:
         where = " or ".join(ins.traits.places_of(operand))
@@ -127,9 +147,11 @@ def _registers(
         hint += "; --tensor shows tensor memory" if "tensor" in where else ""
         raise OperandError(f"{ins.name}: no register layout of {operand} is known, it is in {where}{hint}")
     places = found.coordinates()
-    if row is not None:
-        chosen = places["active"] & (places["row"] == row) & (places["col"] == column)
-        limits = f"row {row}, column {column}, expected less than {found.rows} and {found.cols}"
+    if question.row is not None:
+        chosen = places["active"] & (places["row"] == question.row) & (places["col"] == question.column)
+        limits = (
+            f"row {question.row}, column {question.column}, expected less than {found.rows} and {found.cols}"
+        )
     elif lane is not None:
         chosen = np.zeros_like(places["active"])
         if lane < found.lanes and register is not None and register < found.registers:
@@ -182,20 +204,15 @@ def _grid(title: str, cells: list[list[str]]) -> str:
 # Tensor memory ----------------------------------------------------------------------------------------------
 
 
-def _tensor(
-    ins: Instruction,
-    operand: str,
-    row: int | None,
-    column: int | None,
-    lane: int | None,
-    register: int | None,
-) -> list[dict[str, int]] | str:
+def _tensor(question: _Question) -> list[dict[str, int]] | str:
     import numpy as np
 
     from golden.errors import OperandError
     from golden.registers.tensor_memory import TensorMemory
 
-    _check_there(ins, operand, "tensor")
+    question.check_in("tensor")
+    ins, operand, row, lane = question.ins, question.operand, question.row, question.lane
+    column, register = question.column, question.register
     ctas, block = int(ins.variables["cta"]), ins.scale_block
     spot = TensorMemory(ctas, ins.m, ins.n, ins.k, ins.formats["a"].bits, block).place(operand)
     if row is None and lane is None:
@@ -236,77 +253,54 @@ def _cells(ins: Instruction, operand: str, spot: Place) -> str:
     return _grid(f"{operand} in tensor memory, CTA 0: lane.column of the first {rows} x {columns}", cells)
 
 
-def _check_there(ins: Instruction, operand: str, memory: str) -> None:
-    """Refuses an operand that does not lie in a memory."""
-    from golden.errors import OperandError
-
-    there = operand in ins.operand_shapes(matrices=True) or operand == "d"
-    where = ins.traits.places_of(operand) if there else ()
-    if memory not in where:
-        named = f"is in {' or '.join(where)}" if where else "is no operand of it"
-        raise OperandError(f"{ins.name}: {operand} {named}, not in {memory} memory")
-
-
 # Shared memory ----------------------------------------------------------------------------------------------
 
 
-def _shared(
-    ins: Instruction,
-    operand: str,
-    swizzle: int,
-    by_column: bool,
-    row: int | None,
-    column: int | None,
-    address: int | None,
-) -> list[dict[str, int]] | str:
+def _shared(question: _Question) -> list[dict[str, int]] | str:
     from golden.errors import OperandError
     from golden.registers.memory import SharedTile
 
-    _check_there(ins, operand, "shared")
+    question.check_in("shared")
+    ins, operand = question.ins, question.operand
     stored_k = ins.k // 2 if ins.sparse and operand == "a" else ins.k
     bits = max(ins.formats[operand].bits, 8)
-    tile = SharedTile(ins.m if operand == "a" else ins.n, stored_k, bits, swizzle, by_column)
+    tile = SharedTile(
+        ins.m if operand == "a" else ins.n, stored_k, bits, question.swizzle, question.by_column
+    )
     turned = operand == "b"  # its matrix is (k, n), the tile's rows are those of n
+    row, column = question.row, question.column
     if row is not None and column is not None:
-        place = (column, row) if turned else (row, column)
-        byte = tile.address(*place)
-        return [{"row": row, "column": column, "address": byte, "element": byte * 8 // bits}]
-    if address is not None:
-        found = tile.at(address)
+        return _byte(row, column, tile.address(column, row) if turned else tile.address(row, column), bits)
+    if question.address is not None:
+        found = tile.at(question.address)
         if found is None:
-            raise OperandError(f"{ins.name}: no element of {operand} lies at byte {address}")
-        first, second = found[::-1] if turned else found
-        return [{"row": first, "column": second, "address": address, "element": address * 8 // bits}]
+            raise OperandError(f"{ins.name}: no element of {operand} lies at byte {question.address}")
+        return _byte(*(found[::-1] if turned else found), question.address, bits)
     return _chunks(tile, operand)
 
 
-def _scales(
-    ins: Instruction,
-    operand: str,
-    swizzle: int,
-    by_column: bool,
-    row: int | None,
-    column: int | None,
-    address: int | None,
-) -> list[dict[str, int]] | str:
+def _byte(row: int, column: int, address: int, bits: int = 8) -> list[dict[str, int]]:
+    """The place of an element of `bits` bits in memory."""
+    return [{"row": row, "column": column, "address": address, "element": address * 8 // bits}]
+
+
+def _scales(question: _Question) -> list[dict[str, int]] | str:
     """A tile of scales as tcgen05.cp copies it from shared to tensor memory."""
     from golden.errors import OperandError
     from golden.registers.memory import scale_address, scale_at
 
-    _check_there(ins, operand, "tensor")
-    if swizzle or by_column:
+    question.check_in("tensor")
+    if question.swizzle or question.by_column:
         raise OperandError(
-            f"{operand} lies in tiles of 128 x 4 without a swizzle, expected --swizzle 0 alone"
+            f"{question.operand} lies in tiles of 128 x 4 without a swizzle, expected --swizzle 0 alone"
         )
-    if row is not None and column is not None:
-        byte = scale_address(row, column)
-        return [{"row": row, "column": column, "address": byte, "element": byte}]
-    if address is not None:
-        outer, inner = scale_at(address)
-        return [{"row": outer, "column": inner, "address": address, "element": address}]
+    if question.row is not None and question.column is not None:
+        return _byte(question.row, question.column, scale_address(question.row, question.column))
+    if question.address is not None:
+        return _byte(*scale_at(question.address), question.address)
     rows = range(0, 128, 8)
     cells = [[str(scale_address(outer, inner)) for inner in range(4)] for outer in rows]
-    return _grid(f"{operand} in shared memory: bytes of a tile of 128 x 4, every 8th row", cells)
+    return _grid(f"{question.operand} in shared memory: bytes of a tile of 128 x 4, every 8th row", cells)
 
 
 def _chunks(tile: SharedTile, operand: str) -> str:
