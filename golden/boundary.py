@@ -74,7 +74,7 @@ def run(work: Callable[[], int | None], name: str = "mmagold") -> int:
             except Ended:
                 raise
             except BaseException as error:
-                return _told(error, name, received)
+                return _report(error, name, received)
         except KeyboardInterrupt:  # while telling
             return _interrupted(received)[0]
 
@@ -98,7 +98,7 @@ def exception_line(error: BaseException) -> str:
 # What an exception means ------------------------------------------------------------------------------------
 
 
-def _told(error: BaseException, name: str, received: list[int]) -> int:
+def _report(error: BaseException, name: str, received: list[int]) -> int:
     """Says on stderr what ended the program and returns its status."""
     status, line = _meaning(error, received)
     if os.environ.get(TRACEBACK) and not isinstance(error, MmagoldError):

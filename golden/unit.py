@@ -212,7 +212,7 @@ class FunctionUnit(Signature):
         """
         if self.state:
             operands = operands | {"clear": self._starting_each(operands)}
-        told: dict[str, Bits] = {}
+        results: dict[str, Bits] = {}
 
         def ask(batch: Operands) -> npt.ArrayLike:
             # what software answers can depend on how its operands lie in memory, never on who asks
@@ -225,16 +225,18 @@ class FunctionUnit(Signature):
             if not isinstance(found, Mapping):
                 return found
             if "flags" in found:
-                told["flags"] = np.asarray(found["flags"])
+                results["flags"] = np.asarray(found["flags"])
             return found["d"]
 
         d = self.in_batches(operands, ask)
-        if self.flags_format is None or not told:
+        if self.flags_format is None or not results:
             return {"d": d}
-        if told["flags"].size != d.size:
-            raise OperandError(f"{self.name} gave {told['flags'].size} words of flags for {d.size} results")
-        self.flags_format.check(told["flags"], "flags")
-        return {"d": d, "flags": told["flags"].reshape(d.shape)}
+        if results["flags"].size != d.size:
+            raise OperandError(
+                f"{self.name} gave {results['flags'].size} words of flags for {d.size} results"
+            )
+        self.flags_format.check(results["flags"], "flags")
+        return {"d": d, "flags": results["flags"].reshape(d.shape)}
 
     def _starting_each(self, operands: Operands) -> Bits:
         """`clear` for batches that follow one another: set where each begins but with a load."""

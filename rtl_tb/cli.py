@@ -227,7 +227,7 @@ def check(
         )
     if holes not in HOLES:
         raise typer.BadParameter(f"'{holes}' is none of {', '.join(HOLES)}", param_hint="--holes")
-    asked = Options(
+    requested = Options(
         engine=engine,
         simulator=sim,
         count=count,
@@ -252,7 +252,7 @@ def check(
         waves=waves,
         build=build,
     )
-    file, options = _of_capsule(ctx, file, asked) if file.is_dir() else (file, asked)
+    file, options = _of_capsule(ctx, file, requested) if file.is_dir() else (file, requested)
     if _typed(ctx, "engine") and options.engine != "cocotb":
         _refuse_for_vhdl(file, options.engine)
     story = ReportPrinter(PlainConsole())
@@ -330,18 +330,18 @@ _FIELDS = {"sim": "simulator", "kinds": "weights", "timeout": "timeout_cycles"}
 _DRAWING = ("count", "seed", "first", "weights", "vectors", "until_covered")
 
 
-def _of_capsule(ctx: typer.Context, folder: Path, asked: Options) -> tuple[Path, Options]:
+def _of_capsule(ctx: typer.Context, folder: Path, requested: Options) -> tuple[Path, Options]:
     """What a capsule repeats: the options that it keeps, but for those that were given here."""
     from rtl_tb.check.capsule import open_capsule
 
     file, kept = open_capsule(folder)
     names = {name: _FIELDS.get(name, name) for name in ctx.params}
     given = {
-        field: getattr(asked, field)
+        field: getattr(requested, field)
         for name, field in names.items()
-        if hasattr(asked, field) and _typed(ctx, name)
+        if hasattr(requested, field) and _typed(ctx, name)
     }
-    changes: dict[str, Any] = {"build": asked.build} | given
+    changes: dict[str, Any] = {"build": requested.build} | given
     if not given.keys().isdisjoint(_DRAWING):  # other vectors than those that failed
         changes = {"drawn": None, "vectors": None} | changes
     if changes.get("vectors") is not None:
@@ -599,7 +599,9 @@ def add_commands(app: typer.Typer) -> None:
     rtl.command()(uvm)
     app.command()(doctor)
     OPENERS.append(_black_box)
-    FORMATS["uvm"] = lambda asked: uvm(Path(asked.name), asked.folder("uvm"), prefix=asked.prefix)
+    FORMATS["uvm"] = lambda requested: uvm(
+        Path(requested.name), requested.folder("uvm"), prefix=requested.prefix
+    )
 
 
 def _black_box(text: str) -> Unit | None:

@@ -105,9 +105,9 @@ class Difference:
     text: str
 
 
-def difference(asked: str, known: str) -> Difference | None:
-    """In what qualifiers `known` differs from `asked`; None where they have too little in common."""
-    left, right = qualifiers(asked), qualifiers(known)
+def difference(requested: str, known: str) -> Difference | None:
+    """In what qualifiers `known` differs from `requested`; None where they have too little in common."""
+    left, right = qualifiers(requested), qualifiers(known)
     wrong = Counter(left.words) - Counter(right.words), Counter(right.words) - Counter(left.words)
     # Differences beyond which two names have nothing to do with each other.
     farthest = 3.0
@@ -126,10 +126,10 @@ def difference(asked: str, known: str) -> Difference | None:
     return Difference(cost, bool(types), ", ".join(_said(*pair) for _, pair in found) or "written so here")
 
 
-def _pairs(asked: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _pairs(requested: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each wrong word with the right one that it is like, the others alone."""
     left = list(known)
-    for word in asked:
+    for word in requested:
         # The share of equal letters (difflib's ratio) from which on two words count as one, misspelt.
         typo = 0.6
         near = difflib.get_close_matches(word, left, 1, typo)
@@ -139,25 +139,25 @@ def _pairs(asked: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, st
     yield from (("", word) for word in left)
 
 
-def _in_order(asked: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _in_order(requested: Sequence[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The differences of two lists whose order says something."""
-    if len(asked) == len(known):
-        yield from (pair for pair in zip(asked, known, strict=True) if pair[0] != pair[1])
+    if len(requested) == len(known):
+        yield from (pair for pair in zip(requested, known, strict=True) if pair[0] != pair[1])
         return
-    matcher = difflib.SequenceMatcher(None, asked, known, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, requested, known, autojunk=False)
     for what, *(i, j, first, last) in matcher.get_opcodes():
         if what != "equal":
-            yield ".".join(asked[i:j]), ".".join(known[first:last])
+            yield ".".join(requested[i:j]), ".".join(known[first:last])
 
 
-def _far(asked: Sequence[int], known: Sequence[int]) -> float:
+def _far(requested: Sequence[int], known: Sequence[int]) -> float:
     """Less than a difference: which of two other shapes is nearer."""
-    if len(asked) != len(known):
+    if len(requested) != len(known):
         return 0.2
-    return sum(abs(a.bit_length() - b.bit_length()) for a, b in zip(asked, known, strict=True)) / 100
+    return sum(abs(a.bit_length() - b.bit_length()) for a, b in zip(requested, known, strict=True)) / 100
 
 
-def _said(asked: str, known: str) -> str:
-    if not asked:
+def _said(requested: str, known: str) -> str:
+    if not requested:
         return f"with {known}"
-    return f"{known} for {asked}" if known else f"without {asked}"
+    return f"{known} for {requested}" if known else f"without {requested}"

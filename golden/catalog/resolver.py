@@ -383,10 +383,10 @@ class Resolver:
         silence."""
         found: dict[str, tuple[float, int, str]] = {}
         for one in among:
-            for asked in (*(text.strip("*") for text in self.rewritten(one, name)), name):
-                for sweep, names in self._writing(one, asked).items():
-                    if sweep not in found and difference(asked, names[0]) is not None:
-                        apart = {known: difference(asked, known) for known in names}
+            for requested in (*(text.strip("*") for text in self.rewritten(one, name)), name):
+                for sweep, names in self._writing(one, requested).items():
+                    if sweep not in found and difference(requested, names[0]) is not None:
+                        apart = {known: difference(requested, known) for known in names}
                         cost, known, text = min((d.cost, known, d.text) for known, d in apart.items() if d)
                         found[sweep] = cost, len(found), f"{known} ({text})"
         if not found:
@@ -419,9 +419,9 @@ class Resolver:
             if not self.having(word):
                 known = [*self.known_chips(), *format_words()]
                 return f"; '{word}' is in no name or type{nearest(word, known) or self.near_anywhere(word)}"
-        asked = {chip for chip in (*chips.values(), architecture and self.called(architecture)) if chip}
-        where = self.having(" ".join(rest)) if rest and asked else []
-        if not where or asked & set(where):
+        requested = {chip for chip in (*chips.values(), architecture and self.called(architecture)) if chip}
+        where = self.having(" ".join(rest)) if rest and requested else []
+        if not where or requested & set(where):
             return ""
         return f"; '{' '.join(rest)}' is on {', '.join(where)}"
 

@@ -114,9 +114,9 @@ def _distances(
     labels = {point.name: point.labels for point in coverage.points}
     for name, rows, bins in coverage.bins_of(operands, d):
         for hole in wanted.get(name, ()):
-            beside = np.where(bins >= 0, np.abs(bins - hole), far).reshape(len(bins), -1).min(axis=1)
+            distance = np.where(bins >= 0, np.abs(bins - hole), far).reshape(len(bins), -1).min(axis=1)
             of_hole = found[name, labels[name][hole]]
-            of_hole[rows] = np.minimum(of_hole[rows], beside)
+            of_hole[rows] = np.minimum(of_hole[rows], distance)
     hits = np.zeros(len(d), bool)
     for distances in found.values():
         if fit is not None:  # a vector that does not count lies a step away from one that does

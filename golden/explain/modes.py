@@ -44,9 +44,9 @@ def modes_rows(ins: Instruction) -> Iterator[tuple[str, str, str]]:
     assert ins.modes is not None
     first = ins.plain
     for code, values in ins.modes.codes():
-        told = "; ".join(_differences(first, ins.mode_units[code]))
+        text = "; ".join(_differences(first, ins.mode_units[code]))
         same = "as described here" if code == first.mode_code else "nothing"
-        yield f"{code:#x}", mode_text(values), told or same
+        yield f"{code:#x}", mode_text(values), text or same
 
 
 def _differences(first: Instruction, unit: Instruction) -> Iterator[str]:
@@ -101,14 +101,14 @@ def modes_markdown(ins: Instruction, table: Any) -> list[str]:
     if ins.modes is None:
         return []
     count, bits = len(ins.mode_units), ins.modes.bits
-    told = (
+    text = (
         f"The operand `mode` of {bits} bit{'s' * (bits > 1)} chooses one of {count} modes for each dot "
         "product; a code that is not listed is not used. Everything else in this document describes the "
         "first mode."
     )
     fields = "\n".join(f"- {escape.markdown(line)}" for line in fields_text(ins))
     rows = [tuple(escape.markdown(cell) for cell in row) for row in modes_rows(ins)]
-    return ["## Modes", told, fields, table(HEAD, rows), *_answers_markdown(ins, table)]
+    return ["## Modes", text, fields, table(HEAD, rows), *_answers_markdown(ins, table)]
 
 
 def _answers_markdown(ins: Instruction, table: Any) -> list[str]:
@@ -121,8 +121,8 @@ def _answers_markdown(ins: Instruction, table: Any) -> list[str]:
         for code in ins.mode_units:
             answers.setdefault(ins.reference_dot(**operands | {"mode": code}), []).append(f"{code:#x}")
         if len(answers) > 1:
-            told = (f"{_answer(ins, d)} in {', '.join(modes)}" for d, modes in answers.items())
-            rows.append((escape.markdown(question), "; ".join(told)))
+            text = (f"{_answer(ins, d)} in {', '.join(modes)}" for d, modes in answers.items())
+            rows.append((escape.markdown(question), "; ".join(text)))
     if not rows:
         return []
     return ["Special values whose answer depends on the mode:", table(("Case", "d in the modes"), rows)]

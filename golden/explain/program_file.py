@@ -32,16 +32,16 @@ def program_file(units: Iterable[Instruction]) -> dict[str, Any]:
         OperandError: two formats of one name.
     """
     formats: dict[str, Any] = {}
-    told = []
+    documents = []
     for unit in units:
         for code, one in unit.mode_units.items() or [(None, unit)]:
             found, own = unit_dict(one.stateless, unit, code)
             for name, members in own.items():
                 if formats.setdefault(name, members) != members:
                     raise OperandError(f"{unit.name}: another format is called '{name}', too")
-            told.append(found)
+            documents.append(found)
     version = 1
-    return {"mmagold_program": version, "formats": formats, "units": told}
+    return {"mmagold_program": version, "formats": formats, "units": documents}
 
 
 def unit_dict(

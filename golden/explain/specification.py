@@ -268,8 +268,8 @@ def _operations_text(ins: Instruction) -> list[str]:
 def _chain_parts(ins: Instruction, chain: Chain) -> list[str]:
     """Operations that run the same steps (a chain) are described once, with the list of their slices."""
     parameters = dict(chain[0][1].parameters)
-    told = [f"Parameters: {parameters_text(parameters)}."] if parameters else []
-    return [slices_table(chain), *told, steps_list(ins, chain[0][1]), nodes_table(ins, chain[0][1])]
+    heading = [f"Parameters: {parameters_text(parameters)}."] if parameters else []
+    return [slices_table(chain), *heading, steps_list(ins, chain[0][1]), nodes_table(ins, chain[0][1])]
 
 
 def chain_title(ins: Instruction, chain: Chain, level: int) -> str:

@@ -23,7 +23,7 @@ def only_writer(path: Path, lock: Path, wait: bool = False) -> Iterator[None]:
     Raises:
         FileFormatError: another run adds to `path`, or the lock cannot be made.
     """
-    handle = _taken(path, lock, wait)
+    handle = _acquired(path, lock, wait)
     try:
         yield
     finally:
@@ -32,7 +32,7 @@ def only_writer(path: Path, lock: Path, wait: bool = False) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(path: Path, lock: Path, wait: bool) -> int:
+def _acquired(path: Path, lock: Path, wait: bool) -> int:
     while True:
         try:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)

@@ -128,8 +128,8 @@ class Diagnosis:
         best, *others = (one.known_instruction for one in self.explaining if one.has_words)
         found: list[Operands] = []
         for other in others:
-            told = counterexample(best, other, seconds / len(others))
-            found += [] if told is None else [told]
+            shown = counterexample(best, other, seconds / len(others))
+            found += [] if shown is None else [shown]
         return {name: np.stack([one[name] for one in found]) for name in found[0]} if found else None
 
     @property

@@ -77,11 +77,11 @@ def with_known_cuts(
                     found.append(one.but(**{"reduce": order, **options}) if options else one)
                 except OperandError:
                     break
-            yield from _told(_as_candidate(found, tried, k))
+            yield from _nonempty(_as_candidate(found, tried, k))
     units = _units(architecture, formats)
     for options in structures:
         for unit, convert in units:
-            yield from _told(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
+            yield from _nonempty(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
 
 
 def candidates_of(units: list[Instruction], formats: dict[str, Format], k: int) -> Iterator[Plan]:
@@ -142,7 +142,7 @@ def _in_parts(plan: Plan, size: int, out: str) -> list[Plan]:
         return []
 
 
-def _told(candidate: Candidate) -> list[Candidate]:
+def _nonempty(candidate: Candidate) -> list[Candidate]:
     return [candidate] if candidate.plans else []
 
 

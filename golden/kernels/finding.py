@@ -97,7 +97,7 @@ def find_plan(
     arch = resolver().called(arch)
     report: Progress = _silent if progress is None else lambda _what, done, total: progress(done, total)
     given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": C, "bias": bias}
-    beside = {name: value for name, value in given.items() if value is not None}
+    extra = {name: value for name, value in given.items() if value is not None}
     if callable(A):
         if B is not None or D is not None:
             raise OperandError(
@@ -105,13 +105,13 @@ def find_plan(
             )
         if shape is None:
             raise OperandError("argument 'shape' is missing, expected (M, N, K) of the kernel's calls")
-        if beside or (alpha, beta) != (1, 1):
-            given_too = ", ".join(beside) or "alpha, beta"
+        if extra or (alpha, beta) != (1, 1):
+            given_too = ", ".join(extra) or "alpha, beta"
             raise OperandError(f"{given_too}: a kernel is called with A and B alone")
         return ask(A, shape, arch, {} if formats is None else formats, report).plan
     if B is None or D is None or shape is not None:
         raise OperandError("expected A, B and D, or a kernel and its shape")
-    return search(A, B, D, arch, formats, report, beside, alpha, beta).plan
+    return search(A, B, D, arch, formats, report, extra, alpha, beta).plan
 
 
 def search(
@@ -121,22 +121,22 @@ def search(
     arch: str,
     formats: dict[str, str] | None = None,
     report: Progress = _silent,
-    beside: Mapping[str, npt.ArrayLike] | None = None,
+    extra: Mapping[str, npt.ArrayLike] | None = None,
     alpha: float = 1.0,
     beta: float = 1.0,
 ) -> SearchResult:
-    """As `find_plan`, with the nearest plans; `beside`: metadata, scale_a and scale_b, or C and bias, where
+    """As `find_plan`, with the nearest plans; `extra`: metadata, scale_a and scale_b, or C and bias, where
     there are any."""
-    formats, beside = {} if formats is None else formats, dict(beside or {})
+    formats, extra = {} if formats is None else formats, dict(extra or {})
     check_formats(formats)
-    c, bias = beside.pop("C", None), beside.pop("bias", None)
+    c, bias = extra.pop("C", None), extra.pop("bias", None)
     of_c = {"c": get_format(formats["c"])} if c is not None and "c" in formats else {}
     known = _formats({"a": A, "b": B, "d": D}, {key: formats[key] for key in formats.keys() - of_c.keys()})
     a, b, d = (codes_of(value, known[name], name.upper()) for name, value in (("a", A), ("b", B), ("d", D)))
     addends = checked(c, bias, d, known | of_c, alpha, beta)
-    if beside:
+    if extra:
         matrices = {name: _matrix(codes, name) for name, codes in (("a", a), ("b", b), ("d", d))}
-        return search_with_extra_operands(matrices, beside, arch, known, report, addends)
+        return search_with_extra_operands(matrices, extra, arch, known, report, addends)
     data, epilogues = _batch(a, b, d, addends), addends.epilogues(d, known["d"])
     return _tried(data, candidates(arch, known, data[0].k, epilogues), arch, known, report)
 
@@ -176,17 +176,17 @@ def ask(
     products or more, of operands with small and with large differences of magnitude.
     """
     report("asking the kernel", 0, 0)
-    asked = product(kernel, shape, formats)
-    tree = tree_of_kernel(asked)
-    m, n, k = asked.shape
-    known, data = asked.formats, []
+    called = product(kernel, shape, formats)
+    tree = tree_of_kernel(called)
+    m, n, k = called.shape
+    known, data = called.formats, []
     # Exponents of the products that a kernel is given: at most this far from that of 1.0.
     spreads = (3, 9)
     count = min(max(len(spreads), -(-_LEAST_ELEMENTS // (m * n))), _MOST_PRODUCTS)
     for seed, spread in zip(range(count), cycle(spreads)):
         rng = np.random.default_rng([seed, m, n, k])
         a, b = drawn(rng, known["a"], (m, k), spread), drawn(rng, known["b"], (k, n), spread)
-        data.append(Answer(a, b, asked(a, b)))
+        data.append(Answer(a, b, called(a, b)))
     found = None
     if tree is not None:
         found = _tried(data, with_known_cuts(arch, known, k, structures(tree)), arch, known, report)

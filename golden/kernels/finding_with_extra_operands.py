@@ -45,7 +45,7 @@ SCALES_OF_BLOCKS: list[dict[str, Any]] = [
 
 def search_with_extra_operands(
     given: Mapping[str, Bits],
-    beside: Mapping[str, npt.ArrayLike],
+    extra: Mapping[str, npt.ArrayLike],
     arch: str,
     formats: dict[str, Format],
     report: Callable[[str, int, int], None],
@@ -55,21 +55,21 @@ def search_with_extra_operands(
 
     Args:
         given: raw codes a, b and d.
-        beside: metadata, scale_a and scale_b, as golden.gemm takes them.
+        extra: metadata, scale_a and scale_b, as golden.gemm takes them.
         report: called with (what is being done, plans tried, 0).
         addends: C and bias.
 
     Raises:
         OperandError: no plan takes these operands.
     """
-    operands = {"a": given["a"], "b": given["b"]} | {name: np.asarray(x) for name, x in beside.items()}
+    operands = {"a": given["a"], "b": given["b"]} | {name: np.asarray(x) for name, x in extra.items()}
     trial = _Trial(operands | addends.operands(), given["d"])
     epilogues = addends.epilogues(given["d"], formats["d"])
     # Rows and columns of D on which plans are tried, one after the other.
     corners = ((2, 6), (16, 32))
     first, larger, whole = (*corners, given["d"].shape)
     scores: list[tuple[int, Plan]] = []
-    for plan in _followed(_plans(arch, formats, set(beside), given["b"].shape[0]), epilogues):
+    for plan in _followed(_plans(arch, formats, set(extra), given["b"].shape[0]), epilogues):
         equal = trial.equal(plan, *first)
         if equal is not None:
             scores.append((equal, plan))
@@ -78,7 +78,7 @@ def search_with_extra_operands(
         named = ", ".join(f"{name} {formats[name].name}" for name in ("a", "b", "d") if name in formats)
         why = f": {trial.refusal}" if trial.refusal else ", expected an architecture with such instructions"
         raise OperandError(
-            f"no plan of {arch} takes A, B and {', '.join(beside)} of these formats ({named}) and shapes{why}"
+            f"no plan of {arch} takes A, B and {', '.join(extra)} of these formats ({named}) and shapes{why}"
         )
     fits = [plan for equal, plan in scores if equal == trial.count(*first)]
     report("trying plans on the whole product", 0, 0)

@@ -194,7 +194,7 @@ def confirmed(found: Sequence[BatchMap], other: layers.Recording) -> dict[str, t
     """For each layer that another recording has, too: for how many M its answer has every bit that the plan
     of the first recording gives, and how many M both have. Nothing is searched."""
     known = {one.layer.name: one for one in found}
-    told = {}
+    matches = {}
     for recorded in other.layers:
         if recorded.layer.name not in known:
             continue
@@ -207,8 +207,8 @@ def confirmed(found: Sequence[BatchMap], other: layers.Recording) -> dict[str, t
             both = [m for m in answer.batches if m in plans]
             shared += len(both)
             equal += sum(product.is_answer(plans[m], answer) for m in both)
-        told[recorded.layer.name] = equal, shared
-    return told
+        matches[recorded.layer.name] = equal, shared
+    return matches
 
 
 class _Layer:
@@ -228,7 +228,7 @@ class _Layer:
         more = {"bias": given["bias"]} if self.layer.bias else {}
         formats = {"a": self.layer.a, "b": self.layer.a, "d": self.layer.d}
         a = given["a"][: len(answer.d)]
-        return search(a, given["b"], answer.d, ARCHITECTURE, formats, beside=more).plan
+        return search(a, given["b"], answer.d, ARCHITECTURE, formats, extra=more).plan
 
     def computed(self, plan: Plan, kind: str) -> Bits:
         """D (ROWS, COLUMNS) by a plan."""

@@ -125,9 +125,9 @@ def sum_tree(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> N
     return tree_of_kernel(product(kernel, shape, formats))
 
 
-def tree_of_kernel(asked: Product) -> Node | None:
+def tree_of_kernel(kernel: Product) -> Node | None:
     """As `sum_tree`, of a kernel whose shape and formats were checked."""
-    return next(filter(None, (_Asking(asked, marks).tree() for marks in _marks(asked))), None)
+    return next(filter(None, (_Asking(kernel, marks).tree() for marks in _marks(kernel))), None)
 
 
 # Marks ------------------------------------------------------------------------------------------------------
@@ -157,13 +157,13 @@ class _Marks:
         return m * n if self.crossed else min(m, n) / -(-k // self.lit)
 
 
-def _marks(asked: Product) -> list[_Marks]:
+def _marks(kernel: Product) -> list[_Marks]:
     """Ways to ask, the one that answers most first."""
-    a, b, d = (asked.formats[name] for name in "abd")
+    a, b, d = (kernel.formats[name] for name in "abd")
     if not (a.is_float and b.is_float and d.is_float and a.signed and b.signed):
         return []
     kept = 53 if "f64" in (a.name, d.name) else 24
-    m, n, k = asked.shape
+    m, n, k = kernel.shape
     found = []
     for top in (1 << 14, 14):  # the second one for sums that are rounded to f16
         for crossed in (True, False):
@@ -210,9 +210,9 @@ class _Unreadable(Exception):
 class _Asking:
     """The questions to one kernel with one kind of marks."""
 
-    def __init__(self, asked: Product, marks: _Marks) -> None:
-        self.asked, self.marks = asked, marks
-        self.m, self.n, self.k = asked.shape
+    def __init__(self, kernel: Product, marks: _Marks) -> None:
+        self.kernel, self.marks = kernel, marks
+        self.m, self.n, self.k = kernel.shape
         if marks.lit >= self.k:
             self.chunks = [np.arange(self.k)]
         else:  # spread, so that a question sees all of K
@@ -304,8 +304,8 @@ class _Asking:
 
     def _left(self, a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """D in units of y."""
-        formats = self.asked.formats
-        d = self.asked(from_float(formats["a"].name, a), from_float(formats["b"].name, b))
+        formats = self.kernel.formats
+        d = self.kernel(from_float(formats["a"].name, a), from_float(formats["b"].name, b))
         return to_float(formats["d"].name, d) * 2.0**-self.marks.unit
 
     def _counts_all(self) -> bool:

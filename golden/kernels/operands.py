@@ -61,8 +61,8 @@ def check_operands(plan: Plan, a: Any, b: Any, given: Mapping[str, Any]) -> Oper
     _check_presence(plan, given)
     codes_a, native_a = _codes(a, plan.formats["a"], "A")
     codes_b, native_b = _codes(b, plan.formats["b"], "B")
-    told = {native for native in (native_a, native_b) if native is not None}
-    if len(told) == 2:
+    natives = {native for native in (native_a, native_b) if native is not None}
+    if len(natives) == 2:
         raise DTypeError("of A and B one holds numbers and one raw codes, expected both alike")
     m, n, k = _sizes(plan, codes_a, codes_b)
     arrays = {"a": codes_a, "b": codes_b}
@@ -73,7 +73,7 @@ def check_operands(plan: Plan, a: Any, b: Any, given: Mapping[str, Any]) -> Oper
         _metadata(plan, given["metadata"], m, k) | _scales(plan, given, m, n, k) | _bias(plan, given, m, n)
     )
     batch = broadcast({name: array.shape[:-2] for name, array in arrays.items()})
-    return Operands(arrays, batch, m, n, k, told == {True})
+    return Operands(arrays, batch, m, n, k, natives == {True})
 
 
 def _check_presence(plan: Plan, given: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ class Sample:
     """The most telling elements of D, each with its row of A and column of B."""
 
     def __init__(self, given: Answer, count: int, formats: Mapping[str, Format]) -> None:
-        rows, columns = _telling(given, formats)
+        rows, columns = _discriminating(given, formats)
         self.rows, self.columns = rows[:count], columns[:count]
         self.count, self.k, self.addends = len(self.rows), given.k, given.addends
         self.arrays = {"a": given.a[self.rows][:, None, :], "b": given.b[:, self.columns].T[:, :, None]}
@@ -103,7 +103,7 @@ class Sample:
         return int(np.count_nonzero(codes[:, 0, 0] == self.d))
 
 
-def _telling(given: Answer, formats: Mapping[str, Format]) -> tuple[Bits, Bits]:
+def _discriminating(given: Answer, formats: Mapping[str, Format]) -> tuple[Bits, Bits]:
     """Rows and columns of elements, those first whose result is smallest against the sum of their products'
     magnitudes: what rounding lost is largest there. Zeros and NaNs come last."""
     rng = np.random.default_rng(0)

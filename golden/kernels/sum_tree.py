@@ -265,8 +265,8 @@ def tree_of(terms: Sequence[int], sizes: Sizes) -> Node | None:
     while level:
         # Each set is divided by where its pivot meets the others: what they meet below one node stands there.
         pairs = [pair for one in level for pair in one.pairs()]
-        asked = dict(zip(pairs, sizes(pairs), strict=True))
-        level = [below for one in level for below in one.divide(asked)]
+        measured = dict(zip(pairs, sizes(pairs), strict=True))
+        level = [below for one in level for below in one.divide(measured)]
     children = root.trees()
     return children[0] if len(children) == 1 and isinstance(children[0], Node) else None
 
@@ -278,7 +278,7 @@ class _Set:
         self.members, self.size = members, size
         self.pivot = members[len(members) // 2]
         self.levels: list[tuple[int, _Set]] = []
-        self.beside: _Set | None = None
+        self.dropped: _Set | None = None
 
     def pairs(self) -> list[Pair]:
         """The pairs that have to be tried."""
@@ -295,9 +295,9 @@ class _Set:
                 below.setdefault(sizes[pair if pair in sizes else pair[::-1]], []).append(one)
         small = len(self.members) <= _ALL_PAIRS
         apart = [one for size, found in below.items() if size >= self.size for one in found]
-        self.beside = _Set(apart, self.size) if apart else None
+        self.dropped = _Set(apart, self.size) if apart else None
         self.levels = [(size, _Set(found, size)) for size, found in sorted(below.items()) if size < self.size]
-        made = [one for _, one in self.levels] + ([self.beside] if self.beside else [])
+        made = [one for _, one in self.levels] + ([self.dropped] if self.dropped else [])
         if small:  # their pairs have been tried
             for below_it in made:
                 below_it.divide(sizes)
@@ -311,7 +311,7 @@ class _Set:
         for size, other in self.levels:
             children = (tree, *other.trees())
             tree = Node(tuple(sorted(children, key=first_term)), size == len(_PAIR) < len(children))
-        return [tree, *(self.beside.trees() if self.beside else [])]
+        return [tree, *(self.dropped.trees() if self.dropped else [])]
 
 
 _PAIR = ("M", "-M")

@@ -624,7 +624,7 @@ def _total(
         total += others if frame else -others
     shown = max(term.exponent for term in finite) if fixed is None else fixed
     if step is not None and step.width is not None:
-        total = _held(total, max(shown + step.width - lsb, 0), step.overflow)
+        total = _wrapped(total, max(shown + step.width - lsb, 0), step.overflow)
     sign = int(total < 0) if total else _zero_sign(terms, rounding)
     sticky = int(any(term.sticky for term in finite))
     if total == 0 and step is not None and step.cancelled == "zero" and not sticky:
@@ -632,7 +632,7 @@ def _total(
     return Number(Kind.FINITE, sign, abs(total), shown, shown - lsb, sticky=sticky)
 
 
-def _held(total: int, bits: int, overflow: str) -> int:
+def _wrapped(total: int, bits: int, overflow: str) -> int:
     """`total` as a two's complement register of `bits` bits holds it."""
     half = 1 << bits >> 1
     if overflow == "saturate" and bits:

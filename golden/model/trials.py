@@ -27,13 +27,13 @@ class _Plain(Engine):
 
     def __init__(self, program: Program, signature: Signature) -> None:
         self.program, self.signature = program, signature
-        self.in_doubles, self.asked = False, False
+        self.in_doubles, self.examined = False, False
         self.low = self.lower(None)
 
     def for_many(self) -> None:
         """In doubles from now on, where they hold its numbers."""
-        if not self.asked:
-            self.asked = True
+        if not self.examined:
+            self.examined = True
             self.in_doubles = fits_doubles(self.program.operations, self.signature)
             self.low.in_doubles = self.in_doubles
 

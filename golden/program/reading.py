@@ -289,8 +289,8 @@ class StepReader:
         if len(given) > 1:
             raise self.section.error("keys 'exponent' and 'maximum' both say what terms align to", "maximum")
         if given and (step.floor is not None or step.left_out or step.shift_limit is not None):
-            beside = next(name for name in others if getattr(step, name) not in (None, ()))
-            raise self.section.error(f"key '{given[0]}' leaves no room for '{beside}'", beside)
+            remaining = next(name for name in others if getattr(step, name) not in (None, ()))
+            raise self.section.error(f"key '{given[0]}' leaves no room for '{remaining}'", remaining)
         if given and step.zeros != "ignored":
             raise self.section.error(f"key '{given[0]}' leaves no room for 'zeros'", "zeros")
         if step.left_out and len(step.left_out) == len(step.of):

@@ -101,7 +101,7 @@ def check(
     for place, text in questions.items():
         if time.monotonic() > start + seconds:
             raise NotAProof(f"its lemmas from {place} on were not checked in {seconds:g} s")
-        name = _held(certificate.lemmas[place], place, text, asked)
+        name = _check_lemma(certificate.lemmas[place], place, text, asked)
         by[name] = by.get(name, 0) + 1
     return Checked(by, time.monotonic() - start)
 
@@ -221,7 +221,7 @@ def _question(proof: Certificate, place: int) -> str | None:
     return smtlib([apart, *facts, *proof.assumed], lemma.free)
 
 
-def _held(lemma: Lemma, place: int, question: str | None, asked: _Asked) -> str:
+def _check_lemma(lemma: Lemma, place: int, question: str | None, asked: _Asked) -> str:
     """What showed that a lemma holds."""
     if question is None:
         return "the growth of products"

@@ -126,7 +126,7 @@ def decide(
         found = Outcome(
             verdict, len(sweep.matched), len(problem.points), _left(sweep), values=values, seconds=spent
         )
-        return found if verdict != PROVED else _held(found, sweep, seconds, tell, executor, changed)
+        return found if verdict != PROVED else _checked(found, sweep, seconds, tell, executor, changed)
 
 
 def searched(sweep: Sweep) -> tuple[str, Mapping[str, int] | None]:
@@ -149,7 +149,7 @@ class _Doubtful(Exception):
     """Why a proof does not count."""
 
 
-def _held(
+def _checked(
     found: Outcome,
     sweep: Sweep,
     seconds: float,

@@ -107,8 +107,8 @@ class SharedTile:
             across, within = divmod(row * size, self.row_bytes)
             group, line = divmod(col, _CORE_ROWS)
             # the descriptor's two offsets change places: without a swizzle the leading one is that of K
-            along, beside = (stride, leading) if self.swizzle else (leading, stride)
-            linear = group * along + line * self.row_bytes + within + across * beside
+            along, second = (stride, leading) if self.swizzle else (leading, stride)
+            linear = group * along + line * self.row_bytes + within + across * second
         return swizzled(linear, self.swizzle)
 
     def element(self, row: int, col: int) -> int:

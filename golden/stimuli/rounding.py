@@ -35,13 +35,13 @@ def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     target = np.full(draw.shape, draw.tiniest - 2)
     target[:, 0] = wanted - drop
     a, b = draw.products(target, normal=False, exact=True)
-    beside = draw.pick(1, max(draw.k - 1, 1), size) if draw.k > 1 else np.zeros(size, np.int64)
+    neighbour = draw.pick(1, max(draw.k - 1, 1), size) if draw.k > 1 else np.zeros(size, np.int64)
     keep = np.arange(draw.k) == 0
-    tiny = (np.arange(draw.k) == beside[:, None]) & draw.chance(0.4, size)[:, None]
+    tiny = (np.arange(draw.k) == neighbour[:, None]) & draw.chance(0.4, size)[:, None]
     a = np.where(keep | tiny, a, np.zeros((), draw.a.dtype))
     below = draw.pick(draw.low + 1, wanted - int(draw.window_bits.max()) - 1, size)
     two = tiny.any(axis=1) & draw.chance(0.6, size)
-    _put_two_bits(draw, a, b, below, np.where(two, beside, -1))
+    _put_two_bits(draw, a, b, below, np.where(two, neighbour, -1))
     a = np.where(draw.chance(0.4, draw.shape), negate(draw.a, a), a)
     c = encode(draw.c, draw.coins(size), wanted, draw.fraction(size) & _kept(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]

@@ -42,19 +42,19 @@ def run(
     samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
 ) -> Study:
     """Asks every unit."""
-    asked, found = tuple(and_on(chip, UNITS)), []
-    for step, unit in enumerate(asked):
+    subjects, found = tuple(and_on(chip, UNITS)), []
+    for step, unit in enumerate(subjects):
         found.append(ask(unit))
-        progress(step + 1, len(asked))
+        progress(step + 1, len(subjects))
     kinds: dict[tuple[int, ...], list[str]] = {}
     for one in found:
         kinds.setdefault(one.words, []).append(one.unit.label)
     every = "; ".join(f"{', '.join(map(hex, words))} on {', '.join(names)}" for words, names in kinds.items())
-    who = who_answered(asked)
+    who = who_answered(subjects)
     return Study(
         NAME,
         samples,
-        findings(NAME, units=len(asked), all=every, who=who[0].upper() + who[1:]),
+        findings(NAME, units=len(subjects), all=every, who=who[0].upper() + who[1:]),
         [_table(found)],
         data={
             f"{one.unit.on.name if one.unit.on else one.unit.architecture}:{one.unit.name}": [
@@ -62,7 +62,7 @@ def run(
             ]
             for one in found
         },
-        units=asked,
+        units=subjects,
         random=False,
     )
 

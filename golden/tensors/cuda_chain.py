@@ -26,7 +26,7 @@ class CudaChain:
         self.ins = ins
 
     def __call__(
-        self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int, beside: Mapping[str, Tensor]
+        self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int, extra: Mapping[str, Tensor]
     ) -> Tensor:
         """Codes of d (batch, M, N)."""
         (batches, m, _), (_, k, n) = a.shape, b.shape
@@ -40,10 +40,10 @@ class CudaChain:
         grid = -(-n // tile), -(-m // tile), min(batches, _MOST_GRID)
         if grid[1] > _MOST_GRID:
             half = m // 2
-            parts = [self._rows(a, b, seed, steps, beside, r) for r in (slice(0, half), slice(half, m))]
+            parts = [self._rows(a, b, seed, steps, extra, r) for r in (slice(0, half), slice(half, m))]
             return torch.cat(parts, 1)
-        metadata, scale_a = (_packed(beside.get(name)) for name in ("metadata", "scale_a"))
-        scale_b = _packed(beside["scale_b"].transpose(1, 2) if "scale_b" in beside else None)
+        metadata, scale_a = (_packed(extra.get(name)) for name in ("metadata", "scale_a"))
+        scale_b = _packed(extra["scale_b"].transpose(1, 2) if "scale_b" in extra else None)
         values = [a.data_ptr(), b.data_ptr(), 0 if seed is None else seed.data_ptr(), d.data_ptr()]
         values += [batches, m, n, k, steps, *a.stride(), *b.stride()]
         kinds = [ctypes.c_void_p] * 4 + [ctypes.c_longlong] * 11
@@ -64,10 +64,10 @@ class CudaChain:
         b: Tensor,
         seed: Tensor | None,
         steps: int,
-        beside: Mapping[str, Tensor],
+        extra: Mapping[str, Tensor],
         rows: slice,
     ) -> Tensor:
-        own = {name: x if name == "scale_b" else x[:, rows] for name, x in beside.items()}
+        own = {name: x if name == "scale_b" else x[:, rows] for name, x in extra.items()}
         return self(a[:, rows], b, None if seed is None else seed[:, rows], steps, own)
 
 

@@ -120,8 +120,8 @@ def machine_code(ins: Instruction, capability: tuple[int, int]) -> bytes:
         size = _checked(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
         log = b" " * size
         nvrtc.nvrtcGetProgramLog(program, log)
-        told = " ".join(log.decode(errors="replace").split())[:400]
-        raise CoreError(f"{ins.name}: NVRTC does not compile its arithmetic: {told}")
+        message = " ".join(log.decode(errors="replace").split())[:400]
+        raise CoreError(f"{ins.name}: NVRTC does not compile its arithmetic: {message}")
     code = bytes(_checked(nvrtc, nvrtc.nvrtcGetCUBINSize(program)))
     _checked(nvrtc, nvrtc.nvrtcGetCUBIN(program, code))
     nvrtc.nvrtcDestroyProgram(program)
@@ -134,9 +134,9 @@ def _nvrtc() -> Any:
 
         nvrtc.nvrtcVersion()  # loads the library
     except (ImportError, RuntimeError) as error:
-        told = " ".join(str(error).split())[:200]
+        message = " ".join(str(error).split())[:200]
         raise ToolMissing(
-            f"NVRTC cannot be loaded ({told}), expected what pip install cuda-bindings nvidia-cuda-nvrtc "
+            f"NVRTC cannot be loaded ({message}), expected what pip install cuda-bindings nvidia-cuda-nvrtc "
             "brings"
         ) from None
     return nvrtc

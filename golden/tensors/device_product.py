@@ -31,10 +31,10 @@ class Chain(Protocol):
     """What runs an instruction over K."""
 
     def __call__(
-        self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int, beside: Mapping[str, Tensor]
+        self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int, extra: Mapping[str, Tensor]
     ) -> Tensor:
         """Codes (batch, M, N) of d after `steps` steps over codes a (batch, M, K; K/2 of a sparse unit) and b
-        (batch, K, N), from seed or zero; what is at rest follows where K ends early. `beside` has what the
+        (batch, K, N), from seed or zero; what is at rest follows where K ends early. `extra` has what the
         unit takes: metadata (batch, M, chunks), scale_a (batch, M, blocks), scale_b (batch, blocks, N)."""
 
 

@@ -137,7 +137,7 @@ def _outcome(shard: Shard, item: dict[str, Any]) -> Outcome:
     outcome = Outcome(**{one.name: item[one.name] for one in fields(Outcome)})
     outcome.sass = tuple(outcome.sass)
     said = (outcome.instruction, outcome.seed, outcome.kind, outcome.first_tile, outcome.next_tile)
-    asked = (shard.instruction, shard.seed, kind_name(shard.kind), shard.first, shard.first + shard.tiles)
-    if said != asked:
-        raise HwError(f"a worker checked {said}, expected {asked}: it has another mmagold")
+    requested = (shard.instruction, shard.seed, kind_name(shard.kind), shard.first, shard.first + shard.tiles)
+    if said != requested:
+        raise HwError(f"a worker checked {said}, expected {requested}: it has another mmagold")
     return outcome

@@ -107,16 +107,16 @@ def _report(chosen: list[Variant], target: str) -> None:
         raise HwError(f"{wrong} of {len(chosen)} kernels do not hold what they have to")
 
 
-def _measure(chosen: list[Variant], asked: Run, sizes: Sequence[int]) -> Result:
+def _measure(chosen: list[Variant], requested: Run, sizes: Sequence[int]) -> Result:
     from hw_capture.gpu import device
     from hw_capture.record.capture import target_for
     from hw_capture.timing.ablation import machine_code, run
 
-    with device.open(asked.gpu) as opened, progress_bar() as progress:
-        with closing(machine_code.build(chosen, target_for(asked.arch, opened.facts()))) as built:
+    with device.open(requested.gpu) as opened, progress_bar() as progress:
+        with closing(machine_code.build(chosen, target_for(requested.arch, opened.facts()))) as built:
             kernels = list(built)
         try:
-            return run.measure(opened, kernels, sizes, asked.runs, progress=progress)
+            return run.measure(opened, kernels, sizes, requested.runs, progress=progress)
         except run.ResultError as error:
             typer.echo(str(error))
             raise typer.Exit(1) from None

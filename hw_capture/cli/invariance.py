@@ -108,8 +108,8 @@ def invariance(
         for name, why in recording.refused.items():
             typer.echo(f"{name}: refused: {why}")
     if against is not None:
-        told = confirmed(maps, read(against))
-        equal, shared = (sum(counts[i] for counts in told.values()) for i in range(2))
+        layers = confirmed(maps, read(against))
+        equal, shared = (sum(counts[i] for counts in layers.values()) for i in range(2))
         if not shared:
             raise OperandError(
                 f"{against}: has no layer and batch size of the first recording; nothing was compared"

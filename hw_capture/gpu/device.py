@@ -262,8 +262,8 @@ def count() -> int:
 def driver_version() -> str:
     """Returns the version of the NVIDIA kernel driver, or "unknown"."""
     with suppress(OSError):
-        told = Path("/proc/driver/nvidia/version").read_text("utf-8", "replace")
-        if found := re.search(r"Kernel Module[^\n]*?\s(\d+(?:\.\d+)+)", told):
+        text = Path("/proc/driver/nvidia/version").read_text("utf-8", "replace")
+        if found := re.search(r"Kernel Module[^\n]*?\s(\d+(?:\.\d+)+)", text):
             return found.group(1)
     with suppress(DeviceError):
         done = processes.run(

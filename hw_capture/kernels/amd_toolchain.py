@@ -91,9 +91,9 @@ def tools() -> Tools:
 
 def version() -> str:
     """What the manifest says of the compiler: "clang 19.1.7"."""
-    told = _said(*tools().clang)
-    found = re.search(r"clang version (\S+)", told)
-    return f"clang {found.group(1)}" if found else told.splitlines()[0]
+    text = _said(*tools().clang)
+    found = re.search(r"clang version (\S+)", text)
+    return f"clang {found.group(1)}" if found else text.splitlines()[0]
 
 
 def compile(source: str, target: str, options: Sequence[str] = ()) -> bytes:

@@ -189,7 +189,7 @@ def check_body(ins: Instruction, body: Sequence[str]) -> list[str]:
         SassError: naming what is there and what the spec says.
     """
     wanted = f"{mnemonic(ins)}{_modifiers(ins)}"
-    found = [_told(line) for line in body]
+    found = [_without_operands(line) for line in body]
     if not found or set(found) != {wanted}:
         there = ", ".join(dict.fromkeys(found)) or "no matrix instruction"
         raise SassError(f"{ins.architecture}:{ins.name}: compiled to {there}, the spec says {wanted}")
@@ -205,7 +205,7 @@ def _modifiers(ins: Instruction) -> str:
     )
 
 
-def _told(line: str) -> str:
+def _without_operands(line: str) -> str:
     """Mnemonic and modifiers, without operands."""
     name, operands = line.split(" ", 1)
     rest = [

@@ -148,10 +148,10 @@ def _capture_one(ins: Instruction, parts: list[Built], runner: Runner, store: St
 
 def _up_to_date(ins: Instruction, store: Store) -> bool:
     """Whether the folder holds the instruction as the store's options would record it, its file unharmed."""
-    entry, asked = store.manifest["instructions"].get(ins.name), store.options
+    entry, requested = store.manifest["instructions"].get(ins.name), store.options
     if (
         entry is None
-        or (entry.get("seed"), entry.get("per_kind")) != (asked.seed, asked.per_kind)
+        or (entry.get("seed"), entry.get("per_kind")) != (requested.seed, requested.per_kind)
         or entry["class_set"] not in tiles.CLASS_SETS
         or entry.get("ptx") != _ptx(ins, kernels.forms(ins))
     ):

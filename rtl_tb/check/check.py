@@ -26,7 +26,7 @@ from rtl_tb.check import vhdl
 from rtl_tb.check.accumulate import try_long_accumulation, turning_points, unreached_bits
 from rtl_tb.check.capsule import write_capsule
 from rtl_tb.check.drawing import COVERED, draw
-from rtl_tb.check.explain import END, VERDICT, Listen, Progress, explain, said_of
+from rtl_tb.check.explain import END, VERDICT, Listen, Progress, error_line, explain
 from rtl_tb.check.four_states import compare_four_states, of_its_reader
 from rtl_tb.check.initial_values import compare_initial_values, compare_with_source
 from rtl_tb.check.options import (
@@ -200,11 +200,11 @@ def accumulate_long(state: Check, report: Progress) -> Check:
     report("filling the accumulator", 0, 0)
     tried = try_long_accumulation(state.run, state.options.engine)
     if tried is None:
-        return replace(state, never_held=unreached_bits(state.dut.instruction, [state.vectors]))
+        return replace(state, unreached_bits=unreached_bits(state.dut.instruction, [state.vectors]))
     vectors, job, verdict = tried
     for part in turning_points(vectors, COVERED) if state.coverage is not None else ():
         state.coverage.sample_set(part)  # type: ignore[union-attr]
-    state = replace(state, never_held=unreached_bits(state.dut.instruction, [state.vectors, vectors]))
+    state = replace(state, unreached_bits=unreached_bits(state.dut.instruction, [state.vectors, vectors]))
     return state if verdict.passed else replace(state, verdict=verdict, job=job)
 
 
@@ -281,7 +281,7 @@ def simulate_gates(state: Check, report: Progress) -> Check:
             except (MmagoldError, OSError):
                 raise
             except Exception as error:  # of our own; the verdict stands, with a note
-                state = state.noted(f"whether the unit leaves bits open is not known: {said_of(error)}")
+                state = state.noted(f"whether the unit leaves bits open is not known: {error_line(error)}")
             else:
                 state = replace(state, synthesis=tuple(gates.texts), unset=gates.unset or state.unset)
                 state = state.noted(*gates.notes)

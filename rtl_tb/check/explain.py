@@ -114,7 +114,7 @@ class _Work:
         try:
             yield
         except Exception as error:
-            self.notes.append(f"{what}: {said_of(error)}")
+            self.notes.append(f"{what}: {error_line(error)}")
 
 
 def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Check:
@@ -314,7 +314,7 @@ def _differs(verdict: Verdict) -> bool:
     return bool((verdict.wrong | verdict.missing).any())
 
 
-def said_of(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """The text of an error for a report, in one line."""
     return " ".join(str(error).split()) if isinstance(error, MmagoldError) else exception_line(error)
 
@@ -377,7 +377,7 @@ def repair(
     except Unfinished as error:
         said = f"no change of the text that was tried makes {made}; not tried: {error}"
     except Exception as error:  # whatever becomes of the search, the verdict stands
-        what = said_of(error)
+        what = error_line(error)
         said = f"no change of the text was tried to make {made}: {what}"
         if tried:
             said = (

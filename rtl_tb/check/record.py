@@ -70,7 +70,7 @@ class Check:
     """The traffic of a second run of `fast`, if there was one."""
     under_traffic: int = 0
     """Vectors of that run, the first of the check."""
-    never_held: str | None = None
+    unreached_bits: str | None = None
     """Bits of its accumulator that no run reached."""
     uncompared: tuple[str, ...] = ()
     """Bits of result ports that carry no element: their values are not part of the verdict."""
@@ -112,8 +112,8 @@ class Check:
             found.append(f"{', '.join(edited)} of the capsule was edited: this is not the check that failed")
         if self.passed and self.dut.instruction.load and "clear" in self.dut.ports:
             found.append(NEVER_TOGETHER)
-        if self.passed and self.never_held:
-            found.append(self.never_held)
+        if self.passed and self.unreached_bits:
+            found.append(self.unreached_bits)
         return [*found, *self.not_synthesised, *self.outside_influences]
 
     @property

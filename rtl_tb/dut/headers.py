@@ -29,14 +29,14 @@ class Header:
         types: its type parameters, and those of its interfaces as port.NAME, with their defaults as text;
             None: it has none.
         known: types that the packages of the design have, structures first.
-        asked: parameters, other than types, that have no default.
+        required: parameters, other than types, that have no default.
     """
 
     name: str
     interfaces: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str | None] = field(default_factory=dict)
     known: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 def of_top(given: Mapping[str, T]) -> dict[str, T]:
@@ -110,8 +110,8 @@ def without_default(design: Design, said: str) -> str:
         return ""
     names = re.findall(r"'(\w+)'", said)[:1]
     header = read_header(design)
-    asked = [each for each in header.asked if each not in (design.parameters or {})] if header else []
-    names = asked or names
+    required = [each for each in header.required if each not in (design.parameters or {})] if header else []
+    names = required or names
     options = " ".join(f"-G {name}=VALUE" for name in names)
     keys = ", ".join(f"{name}: VALUE" for name in names)
     return f"; give them with {options} of rtl init, or parameters: {{{keys}}} in dut.yaml"
@@ -157,8 +157,8 @@ class _Nodes:
         for port, kind in interfaces.items():
             if kind in self.interfaces:
                 types |= {f"{port}.{each}": default for each, default in _types(self.interfaces[kind])}
-        asked = tuple(_without_default(node))
-        return Header(name, interfaces, types, (*self.structures, *self.others), asked)
+        required = tuple(_without_default(node))
+        return Header(name, interfaces, types, (*self.structures, *self.others), required)
 
     def _interfaces(self, node: Any) -> Iterator[tuple[str, str]]:
         last = ""
@@ -239,19 +239,19 @@ def missing_types(header: Header, design: Design, said: str) -> str:
     """Which types have to be given, or another than the default, where a design was refused for what was
     `said`; "" where it was not for a type."""
     left = {name: default for name, default in header.types.items() if name not in design.types}
-    asked = [name for name, default in left.items() if default is None]
-    asked = asked or [name for name in left if f"'{name.rpartition('.')[2]}'" in said]
-    if not asked:
+    required = [name for name, default in left.items() if default is None]
+    required = required or [name for name in left if f"'{name.rpartition('.')[2]}'" in said]
+    if not required:
         return ""
     example = header.known[0] if header.known else "my_pkg::my_type"
-    words = ", ".join(f"{name}: {example}" for name in asked)
-    options = " ".join(f"--type {name}={example}" for name in asked)
+    words = ", ".join(f"{name}: {example}" for name in required)
+    options = " ".join(f"--type {name}={example}" for name in required)
     others = ", ".join(header.known[1 : _SHOWN + 1])
     more = f" (or {others})" if others else ""
     defaults = ", ".join(
-        f"{name} (no default)" if left[name] is None else f"{name} = {left[name]}" for name in asked
+        f"{name} (no default)" if left[name] is None else f"{name} = {left[name]}" for name in required
     )
     return (
-        f"; {header.name} has the type parameter{'s' * (len(asked) > 1)} {defaults}: say which type it gets, "
-        f"with types: {{{words}}} in dut.yaml or {options} of rtl init{more}"
+        f"; {header.name} has the type parameter{'s' * (len(required) > 1)} {defaults}: say which type it "
+        f"gets, with types: {{{words}}} in dut.yaml or {options} of rtl init{more}"
     )

@@ -214,8 +214,8 @@ def options(
     macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in defines.items()]
     folders = [word for path in libraries for word in ("-y", str(path))]
     suffix = ["-Y.sv"] if folders and simulator == "icarus" else []  # Verilator looks for .v and .sv anyway
-    beside = {"verilator": ["--relative-includes"], "icarus": ["-grelative-include"]}.get(simulator, [])
-    return [*beside, *(f"-I{path}" for path in include), *macros, *folders, *suffix]
+    relative = {"verilator": ["--relative-includes"], "icarus": ["-grelative-include"]}.get(simulator, [])
+    return [*relative, *(f"-I{path}" for path in include), *macros, *folders, *suffix]
 
 
 def _text(path: Path) -> str:

@@ -342,17 +342,17 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
             f"the simulation of {job.dut.name} ended before the testbench did: {last.strip()} (see {log})"
         )
     cycles, answered, resets, *counted, waited = map(int, lines[-1][1:])
-    told = Counter(line[0] for line in lines[:-1])
+    by_kind = Counter(line[0] for line in lines[:-1])
     came = [line for line in lines[:-1] if line[0] in "RX"]
     listed = {int(line[1]) for line in came}
     if (
-        [told[kind] for kind in "RXF"] != counted
-        or not set(told) <= set("RXFP")
+        [by_kind[kind] for kind in "RXF"] != counted
+        or not set(by_kind) <= set("RXFP")
         or listed != set(range(answered))
     ):
         raise RtlError(
-            f"the answers of {job.dut.name} are not whole: {told['R']} results, {told['X']} unknown ones, "
-            f"{told['F']} failures are listed for {answered} vectors, and the summary counts "
+            f"the answers of {job.dut.name} are not whole: {by_kind['R']} results, {by_kind['X']} unknown "
+            f"ones, {by_kind['F']} failures are listed for {answered} vectors, and the summary counts "
             f"{', '.join(map(str, counted))} (see {answers}); is the disk full?"
         )
     results, unknown = _results(job, came)

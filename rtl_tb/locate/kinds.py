@@ -240,7 +240,7 @@ def _zero(at: SyntaxSite) -> Iterator[Draft]:
 
 
 @_kind("constant", "UnbasedUnsizedLiteralExpression")
-def _fills(at: SyntaxSite) -> Iterator[Draft]:
+def _bit_fills(at: SyntaxSite) -> Iterator[Draft]:
     yield from ((at.node, other) for other in ("'0", "'1") if other != at.text())
 
 

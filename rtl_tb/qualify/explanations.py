@@ -54,7 +54,7 @@ def explanations(verdict: Verdict, dut: Dut, budget_seconds: float = 20) -> Expl
     # Dot products that the diagnosis gets at most.
     most = 20_000
     if verdict.wrong_d.any():
-        operands, actual = as_dots(verdict, beside=True)
+        operands, actual = as_dots(verdict, with_context=True)
         operands = {name: codes[:most] for name, codes in operands.items()}
         ins, given = dut.instruction.stateless, actual[:most]
         found = diagnose(ins, operands, given, policy=dut.compare, budget_seconds=budget_seconds)

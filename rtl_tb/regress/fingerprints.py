@@ -101,8 +101,8 @@ def simulator_digest(name: str) -> str:
 
 def _programs(name: str) -> str:
     found = simulators.find(name)
-    beside = found.compiler.resolve().with_name("verilator_bin")
-    return _content(found.version_text, found.identity, (found.compiler, beside, found.runtime))
+    binary = found.compiler.resolve().with_name("verilator_bin")
+    return _content(found.version_text, found.identity, (found.compiler, binary, found.runtime))
 
 
 @lru_cache(maxsize=8)

@@ -111,10 +111,10 @@ def regress(
 def _share_out(result: Regression, jobs: int) -> None:
     """Makes the shards of every unit; a unit that no simulator can read has none, but a reason."""
     groups = [(unit, engine) for unit in result.plan.units for engine in unit.engines]
-    asked = dict.fromkeys((unit.name, engine.simulator) for unit, engine in groups)
+    pairs = dict.fromkeys((unit.name, engine.simulator) for unit, engine in groups)
     duts = {unit.name: unit.dut for unit in result.plan.units}
     with ThreadPoolExecutor(max(jobs, 1)) as pool:
-        states = dict(zip(asked, pool.map(lambda each: _state(duts[each[0]], each[1]), asked), strict=True))
+        states = dict(zip(pairs, pool.map(lambda each: _state(duts[each[0]], each[1]), pairs), strict=True))
     for unit, engine in groups:
         state = states[unit.name, engine.simulator]
         if isinstance(state, str):

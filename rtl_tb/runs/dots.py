@@ -24,7 +24,7 @@ MOST = 400_000
 
 def as_dots(
     verdict: Verdict,
-    beside: bool = False,
+    with_context: bool = False,
     places: npt.NDArray[np.bool_] | None = None,
     exclude: Exclusion | None = None,
 ) -> tuple[dict[str, Bits], Bits]:
@@ -33,7 +33,7 @@ def as_dots(
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
     stands for itself, whatever went wrong before it. Without that answer it is left out, and so are vectors
-    of `exclude`. With `beside` the operands also hold what `context_of` of
+    of `exclude`. With `with_context` the operands also hold what `context_of` of
     golden/identify/diagnose/mutations/accumulator.py gives.
     """
     vectors = verdict.vectors
@@ -46,7 +46,7 @@ def as_dots(
         ins, operands = vectors.instruction, vectors.operands
         if ins.state:
             known = known[operands["clear"][known].astype(bool) | (known == 0) | np.isin(known - 1, known)]
-            more = accumulator.context_of(ins, operands, actual, vectors.held) if beside else {}
+            more = accumulator.context_of(ins, operands, actual, vectors.held) if with_context else {}
             operands = ins.resolve(operands, actual, vectors.held) | more
         return {name: codes[known] for name, codes in operands.items()}, actual[known]
     m, n = vectors.d.shape[1:]

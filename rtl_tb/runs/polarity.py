@@ -84,11 +84,11 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
         waves=None,
     )
     try:
-        asked = judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare)
+        without_traffic = judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare)
     except MmagoldError:
         return None
-    before, _ = _computed(asked)
-    if 2 * _right(asked) > len(quiet.vectors):  # without traffic it works
+    before, _ = _computed(without_traffic)
+    if 2 * _right(without_traffic) > len(quiet.vectors):  # without traffic it works
         return None
     for signals in choices(job.dut):
         try:

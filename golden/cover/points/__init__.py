@@ -182,8 +182,8 @@ def _own_words(ins: Instruction, text: str) -> str:
 
 def _about_nothing(ins: Instruction, point: Coverpoint) -> bool:
     """Whether a coverpoint looks at an operand that the unit does not have."""
-    told = {"b": ("class of b", "class of a, class of b", "signs of a and b"), "c": ("class of c",)}
-    return any(point.name.startswith(told[name]) for name in ins.absent)
+    affected = {"b": ("class of b", "class of a, class of b", "signs of a and b"), "c": ("class of c",)}
+    return any(point.name.startswith(affected[name]) for name in ins.absent)
 
 
 def _stage_points(

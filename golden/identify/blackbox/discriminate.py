@@ -348,13 +348,13 @@ def by_solver(
         if share <= 0:
             break
         try:
-            told = prove(candidate.instruction, rival, share)
+            proved = prove(candidate.instruction, rival, share)
         except CircuitError:  # nothing can be said of it
             continue
-        if told.outcome.verdict == PROVED:
+        if proved.outcome.verdict == PROVED:
             equal.add(rival)
-        if told.operands is not None:
-            batch = picked(told.operands, None)
+        if proved.operands is not None:
+            batch = picked(proved.operands, None)
             found = batch if found is None else joined([found, batch])
     return found, equal
 

@@ -96,15 +96,15 @@ class Result:
     def completion(self, timed: Timed) -> tuple[float, str] | None:
         """Cycles from an instruction to the next that waits for it, less what stands between two, and the
         link that gave them: the lower of two. None where what stands between was not measured."""
-        plan, beside = timed.built.plan, timed.built.round.beside
+        plan, extra = timed.built.plan, timed.built.round.extra
         found = [
             (
-                _less(timed.at(1, 1).cycles, [self.latency(kind) for kind in _serial(plan.link, beside)]),
+                _less(timed.at(1, 1).cycles, [self.latency(kind) for kind in _serial(plan.link, extra)]),
                 plan.link,
             )
         ]
         if timed.other is not None:
-            swapped = [LINK_KINDS[plan.other], *_serial(plan.link, beside)[1:]]
+            swapped = [LINK_KINDS[plan.other], *_serial(plan.link, extra)[1:]]
             found.append((_less(timed.other, [self.latency(kind) for kind in swapped]), plan.other))
         known = [(cycles, link) for cycles, link in found if cycles is not None]
         return min(known) if known else None
@@ -114,11 +114,11 @@ LINK_KINDS = {"prmt": "PRMT", "mad": "IMAD", "lop3": "LOP3", "add": "IADD3", "bo
 """What each link puts between two instructions."""
 
 
-def _serial(link: str, beside: dict[str, int]) -> list[str]:
+def _serial(link: str, extra: dict[str, int]) -> list[str]:
     """The kinds of what a result passes through on its way to the next instruction, the link's first: what
     fits it comes after (PRMT; one select, also of two halves)."""
     own = [LINK_KINDS[link]] if link in LINK_KINDS else []
-    left = dict(beside)
+    left = dict(extra)
     for kind in own:
         left[kind] -= left[kind] if link in ("both", "halves") else 1
     return own + ["PRMT"] * left.get("PRMT", 0) + ["SEL"] * (left.get("SEL", 0) > 0)

@@ -44,7 +44,7 @@ class Round:
 
     sass: dict[str, float]
     kinds: dict[str, int]
-    beside: dict[str, int]
+    extra: dict[str, int]
     hash: str
 
 
@@ -136,8 +136,8 @@ def check(found: Round, once: dict[str, int], link: dict[str, int], fitted: bool
     allowed = (FITTING if fitted else frozenset()) | (NARROW if narrow else frozenset()) | {MOVES}
     if missing or not alone or any(name not in allowed for name in more):
         raise SassError(f"a round holds {in_words(found.kinds)}, the instruction alone is {in_words(alone)}")
-    beside = Counter(link) + Counter({name: n for name, n in more.items() if fitted and name in FITTING})
-    return Round(found.sass, found.kinds, dict(beside), found.hash)
+    extra = Counter(link) + Counter({name: n for name, n in more.items() if fitted and name in FITTING})
+    return Round(found.sass, found.kinds, dict(extra), found.hash)
 
 
 def in_words(counts: Mapping[str, float]) -> str:

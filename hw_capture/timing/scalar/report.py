@@ -53,7 +53,7 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
     completion = result.completion(timed) if built.operation.result else None
     if completion is not None and completion[0] > 0:
         found["completion"] = round(completion[0], 2)
-    if not built.round.beside:
+    if not built.round.extra:
         found["interval"] = round(
             min(4 * p.cycles / (p.ilp * p.warps) for p in timed.points if p.warps >= 4), 2
         )
@@ -72,8 +72,8 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
         found["any_bits"] = round(timed.any_bits, 2)
     if completion and completion[1] != built.plan.link:
         found["by"] = completion[1]
-    if built.round.beside:
-        found["beside"] = built.round.beside
+    if built.round.extra:
+        found["beside"] = built.round.extra
     # Warps of which the file has every ILP; of the others it has ILP 1, and the CSV all.
     tabled = (1, 4, 32)
     found["points"] = [

@@ -93,15 +93,15 @@ class HostChain:
         subprocess.run([CXX, *options, "-frounding-math", str(source), "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
 
-    def __call__(self, a: Any, b: Any, seed: Any, steps: int, beside: dict[str, Any]) -> Any:
+    def __call__(self, a: Any, b: Any, seed: Any, steps: int, extra: dict[str, Any]) -> Any:
         d = torch.full(
             (*a.shape[:2], b.shape[2]), 0x55, dtype=integer_dtype(self.ins.formats["d"].dtype.itemsize)
         )
         seed = None if seed is None else seed.contiguous()
-        beside = {
-            name: (x.transpose(1, 2) if name == "scale_b" else x).contiguous() for name, x in beside.items()
+        extra = {
+            name: (x.transpose(1, 2) if name == "scale_b" else x).contiguous() for name, x in extra.items()
         }
-        found = [beside.get(name) for name in ("metadata", "scale_a", "scale_b")]
+        found = [extra.get(name) for name in ("metadata", "scale_a", "scale_b")]
         sizes = [a.shape[0], a.shape[1], b.shape[2], b.shape[1], steps, *a.stride(), *b.stride()]
         sizes += [x.shape[-1] if x is not None else 0 for x in found[:2]]
         pointers = [ctypes.c_void_p(x.data_ptr() if x is not None else 0) for x in (a, b, seed, d, *found)]
@@ -113,8 +113,8 @@ def gemm_chain(ins: golden.Instruction) -> Any:
     """The same chains by golden.gemm."""
     plan = golden.plan(ins)
 
-    def chain(a: Any, b: Any, seed: Any, steps: int, beside: dict[str, Any]) -> Any:
-        assert not beside
+    def chain(a: Any, b: Any, seed: Any, steps: int, extra: dict[str, Any]) -> Any:
+        assert not extra
         own, more = ins.formats, steps * ins.k - a.shape[2]
         x, y = raw(a).numpy().view(own["a"].dtype), raw(b).numpy().view(own["b"].dtype)
         x = np.pad(x, ((0, 0), (0, 0), (0, more)), constant_values=ins.at_rest("a"))
@@ -238,7 +238,7 @@ def test_the_kernel_is_the_chain(architecture: str, name: str, tmp_path: Path) -
         for wild in (False, True):
             a = some(formats["a"].name, (*batch, m, k * ins.stored_k // ins.k), seed, wild)
             b = some(formats["b"].name, (*batch, n, k), seed + 9, wild).swapaxes(-1, -2)
-            more = beside(ins, m, n, k, seed, wild)
+            more = extra(ins, m, n, k, seed, wild)
             given = [tensor(formats[x].name, bits) for x, bits in (("a", a), ("b", b))]
             of_more = {name: torch.from_numpy(bits) for name, bits in more.items()}
             found = device_product.product(*given, plan, chain, None, of_more)
@@ -258,7 +258,7 @@ def test_a_seed_may_be_wider_than_the_result(tmp_path: Path) -> None:
     assert np.array_equal(found, ins.dot(a[:, :, None], b.swapaxes(1, 2)[:, None], c))
 
 
-def beside(ins: golden.Instruction, m: int, n: int, k: int, seed: int, wild: bool) -> dict[str, np.ndarray]:
+def extra(ins: golden.Instruction, m: int, n: int, k: int, seed: int, wild: bool) -> dict[str, np.ndarray]:
     """Metadata and block scales, within a few binades or (wild) any."""
     rng, found = np.random.default_rng(seed), {}
     if ins.pattern is not None:

@@ -39,7 +39,7 @@ def _round(short: tuple[str, ...], long: tuple[str, ...]) -> checking.Round:
 def test_a_round_is_what_the_longer_kernel_holds_more() -> None:
     found = _round((ADD,) * 4, (ADD,) * 8)
     assert found.kinds == {"IADD3": 1} and found.sass == {"IADD3": 1.0}
-    assert checking.check(found, {"IADD3": 1}, {}, False, False).beside == {}
+    assert checking.check(found, {"IADD3": 1}, {}, False, False).extra == {}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_instruction_between_has_to_be_there() -> None:
     with pytest.raises(SassError, match="a round holds 1 LOP3"):
         checking.check(found, {"LOP3": 1}, {"LOP3": 1}, False, False)
     both = _round((logic, "IMAD R5, R5, R8, R9") * 4, (logic, "IMAD R5, R5, R8, R9") * 8)
-    assert checking.check(both, {"LOP3": 1}, {"IMAD": 1}, False, False).beside == {"IMAD": 1}
+    assert checking.check(both, {"LOP3": 1}, {"IMAD": 1}, False, False).extra == {"IMAD": 1}
 
 
 def test_one_operation_on_several_pipelines_is_one_kind() -> None:
@@ -168,9 +168,9 @@ def test_what_a_target_lacks_is_said() -> None:
     assert found == ("add.bf16", said)
 
 
-def _built(name: str, link: str, beside: dict[str, int]) -> programs.Built:
+def _built(name: str, link: str, extra: dict[str, int]) -> programs.Built:
     plan = programs.Plan(link, (16, 32), (1, 2), "prmt" if link == "mad" else "")
-    found = checking.Round({"IADD3": 1.0}, {"IADD3": 1}, beside, "0123456789abcdef")
+    found = checking.Round({"IADD3": 1.0}, {"IADD3": 1}, extra, "0123456789abcdef")
     return programs.Built(instructions.get(name), plan, b"", {"IADD3": 1}, found, {"independent_3": []})
 
 
@@ -178,13 +178,13 @@ def _built(name: str, link: str, beside: dict[str, int]) -> programs.Built:
 def result() -> Result:
     """An add in 4 cycles, a mad in 4.5, and an and of 4 cycles with a mad beside it."""
     found = Result(Conditions({"name": "NVIDIA Test"}, {}, {}, 1980.0, {"fns.b32": "changed: nothing"}))
-    for name, link, beside, cycles in (
+    for name, link, extra, cycles in (
         ("add.u32", "crossed", {}, 4.0),
         ("mad.lo.u32", "direct", {}, 4.5),
         ("and.b32", "mad", {"IMAD": 1}, 8.5),
     ):
         points = [Point(1, 1, cycles, cycles, cycles + 0.1), Point(2, 32, 32.0, 32.0, 32.0)]
-        found.timed.append(Timed(_built(name, link, beside), points, straight={"clock64": 2, "clock32": 9}))
+        found.timed.append(Timed(_built(name, link, extra), points, straight={"clock64": 2, "clock32": 9}))
     for n in (1, 2, 3):
         found.timed[0].straight[f"independent_{n}"] = 2 + 3 + 2 * n
         found.timed[0].built.straight[f"independent_{n}"] = ["CS2R R2, SR_CLOCKLO", "CS2R R4, SR_CLOCKLO"]
