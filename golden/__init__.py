@@ -1,4 +1,4 @@
-"""mmagold: a bit-accurate, spec-driven golden model of GPU matrix units.
+"""mmagold: a bit-accurate, spec-driven golden model of matrix units.
 
     import golden
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")

@@ -84,11 +84,11 @@ def check(
     ],
     count: Annotated[
         int | None,
-        typer.Option("--count", min=1, help="Number of vectors (default: as many as take a few seconds)."),
+        typer.Option("--count", min=1, help="Number of vectors (default: what runs in a few seconds)."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
     first: Annotated[
-        int, typer.Option("--first", min=0, help="Number of the first vector in the seed's stream.")
+        int, typer.Option("--first", min=0, help="Index of the first vector in the stream of this seed.")
     ] = 0,
     kinds: Annotated[
         str | None, typer.Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")
@@ -96,7 +96,8 @@ def check(
     vectors: Annotated[
         Path | None,
         typer.Option(
-            "--vectors", help="Run the vectors of this file (of mmagold vectors) instead of drawn ones."
+            "--vectors",
+            help="Run the vectors of this file, which mmagold vectors wrote, instead of drawn ones.",
         ),
     ] = None,
     columns: Annotated[
@@ -119,7 +120,9 @@ def check(
     ] = None,
     backpressure: Annotated[
         float | None,
-        typer.Option("--backpressure", min=0, max=0.99, help="Share of the results that have to wait."),
+        typer.Option(
+            "--backpressure", min=0, max=0.99, help="Share of the results that wait before they are taken."
+        ),
     ] = None,
     resets: Annotated[
         int | None,
@@ -137,7 +140,7 @@ def check(
     wall_timeout: Annotated[
         float,
         typer.Option(
-            "--wall-timeout", help="Seconds without the end of a clock cycle, after which the run is stopped."
+            "--wall-timeout", help="Seconds after which a run is stopped in which no clock cycle ends."
         ),
     ] = 120.0,
     waves: Annotated[
@@ -151,8 +154,8 @@ def check(
         typer.Option(
             "--budget",
             min=0,
-            help="Seconds for a failing check. Its explanation gets at least half of them. "
-            "The netlist of synthesis of a passing unit gets as many.",
+            help="Seconds for a failing check, of which the explanation gets at least half; also seconds "
+            "for gate-level simulation of a passing unit.",
         ),
     ] = 30.0,
     repair: Annotated[
@@ -176,15 +179,15 @@ def check(
         bool,
         typer.Option(
             "--four-states/--no-four-states",
-            help="Run a unit that passes in Verilator in Icarus, too, which has X and Z.",
+            help="If a unit passes in Verilator, also run it in Icarus, which has X and Z.",
         ),
     ] = True,
     synthesis: Annotated[
         str,
         typer.Option(
             "--synthesis",
-            help="If the text that synthesis reads cannot run: try passes the unit and says so, require "
-            "gives no verdict (status 2). off does not examine that text.",
+            help="Gate-level simulation. try: if it cannot run, the unit passes with a note. require: "
+            "then there is no verdict (status 2). off: none.",
             autocompletion=_policies,
         ),
     ] = "try",
@@ -192,8 +195,8 @@ def check(
         str,
         typer.Option(
             "--holes",
-            help="If a check passes, but its vectors miss reachable bins: warn names these, fail gives no "
-            "verdict (status 2).",
+            help="If a check passes but its vectors miss reachable bins: warn names the bins, fail gives "
+            "no verdict (status 2).",
             autocompletion=lambda: ["warn", "fail"],
         ),
     ] = "warn",
@@ -211,8 +214,9 @@ def check(
     timings: Timings = False,
     as_json: Json = False,
 ) -> None:
-    """Compares your RTL with the instruction that it implements, bit for bit. Exit status: 0 equal, 1 not
-    equal, 2 the check could not run."""
+    """Compares your RTL with the instruction that it implements, bit for bit.
+
+    Exit status: 0 equal, 1 not equal, 2 the check could not run."""
     from golden.cli.vectors import parse_kinds
     from golden.explain.terminal import PlainConsole
     from rtl_tb.check.check import check as run_check
@@ -284,7 +288,9 @@ def prove(
     ],
     seconds: Annotated[
         float,
-        typer.Option("--seconds", min=1, help="Of the search; a proof has as long again to be checked."),
+        typer.Option(
+            "--seconds", min=1, help="Seconds for the search; the check of the proof gets the same again."
+        ),
     ] = 300.0,
     jobs: Annotated[
         int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Cases and lemmas at a time.")
@@ -295,8 +301,9 @@ def prove(
     build: Annotated[Path, typer.Option("--build", help="Folder for compiled simulations.")] = Path("build"),
     as_json: Json = False,
 ) -> None:
-    """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong. Exit
-    status: 0 proved, 1 refuted, 2 open or could not be run."""
+    """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong.
+
+    Exit status: 0 proved, 1 refuted, 2 open or could not be run."""
     from golden.explain.terminal import PlainConsole
     from rtl_tb.check.options import Options
     from rtl_tb.check.report import ReportPrinter
@@ -422,7 +429,10 @@ def init(
     ] = None,
     top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
     instruction: Annotated[
-        str | None, typer.Option("--instruction", help="What it implements: hopper:HMMA.16816.F32.")
+        str | None,
+        typer.Option(
+            "--instruction", help="The instruction that the unit implements: hopper:HMMA.16816.F32."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
 ) -> None:
@@ -472,8 +482,9 @@ def qualify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Proves that the bench bites: faults planted in sound units must be found. Exit status 1 if
-    one survives that is not proved equivalent."""
+    """Plants faults in correct units and counts how many the vectors find.
+
+    Exit status: 0 all found or proved equivalent, 1 a fault survives."""
     from golden.explain.terminal import PlainConsole
     from golden.files.output import write_text
     from rtl_tb.qualify import qualification
@@ -497,7 +508,10 @@ def qualify(
 
 def regress(
     file: Annotated[
-        Path, typer.Argument(metavar="REGRESS.YAML", help="Units, engines, kinds, seeds.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="REGRESS.YAML", help="The regress.yaml: units, engines, kinds, seeds.", show_default=False
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder for results, builds and reports.")] = Path(
         "regress"
@@ -509,11 +523,12 @@ def regress(
         str | None,
         typer.Option("--scheduler", help="Workers of the Dask scheduler at this address, or 'local'."),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also run what has a result.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Repeat checks that have a result.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Runs many checks, shared out to workers; a rerun repeats only what has no result yet. Exit status: 0
-    equal, 1 not, 2 nothing differs but something could not be run."""
+    """Runs many checks on several workers; a second run repeats only checks without a result.
+
+    Exit status: 0 equal, 1 not equal, 2 nothing differs but something could not be run."""
     from golden.explain.terminal import PlainConsole
     from rtl_tb.regress import report
     from rtl_tb.regress.runner import regress as run_regression
@@ -536,11 +551,14 @@ def regress(
 
 def ucis(
     coverage: Annotated[
-        Path, typer.Argument(metavar="COVERAGE.JSON", help="Saved coverage.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="COVERAGE.JSON", help="A .json file of rtl check --coverage.", show_default=False
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The UCIS database, in XML.", show_default=False)],
 ) -> None:
-    """Writes functional coverage for the coverage tools of simulators (UCIS, through PyUCIS)."""
+    """Converts functional coverage to UCIS, which the coverage tools of simulators read."""
     from rtl_tb.flows.ucis import export
 
     count = export(coverage, out)

@@ -155,7 +155,7 @@ _own = typer.Typer(
     add_completion=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="A bit-accurate golden model of GPU matrix units.\n\nNAME is [b]architecture:instruction[/b] "
+    help="A bit-accurate golden model of matrix units.\n\nNAME is [b]architecture:instruction[/b] "
     "(hopper:HMMA.16816.F32), an instruction with --arch, or the YAML file of your own unit (my_unit.yaml).",
 )
 spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks the YAML specs of units.")
@@ -253,8 +253,8 @@ def list_command(
         list[str] | None,
         typer.Argument(
             metavar="WORD",
-            help="Only what every word fits: part of a name (PTX, SASS, AMD), a type (nvfp4, fp8), "
-            "a card (h100).",
+            help="Words that must all match: part of a name (PTX, SASS, AMD), a type (nvfp4, fp8), a card "
+            "(h100).",
             show_default=False,
         ),
     ] = None,
@@ -277,10 +277,13 @@ def list_command(
         str | None, typer.Option("--evidence", help="Only captured, published or derived.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="One row for each N, not a row for the range.")
+        bool, typer.Option("--all", help="One row for each N instead of one row for a range of N.")
     ] = False,
     unknown: Annotated[
-        bool, typer.Option("--unknown", help="Those whose arithmetic is unknown; with WORD and --arch alone.")
+        bool,
+        typer.Option(
+            "--unknown", help="Only instructions whose arithmetic is not public; goes with WORD and --arch."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -335,7 +338,11 @@ def explain(
     ] = "",
     b: Annotated[str | None, typer.Option("--b", help="Elements of b, as for --a.")] = None,
     c: Annotated[
-        str | None, typer.Option("--c", help="One value or code (also what a unit holds); by default 0.")
+        str | None,
+        typer.Option(
+            "--c",
+            help="One value or code (default: 0); for a unit that keeps its accumulator, what it holds.",
+        ),
     ] = None,
     scale_a: Annotated[
         str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")
@@ -344,10 +351,10 @@ def explain(
         str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")
     ] = None,
     metadata: Annotated[
-        str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")
+        str | None, typer.Option("--metadata", help="Sparse a: metadata nibbles, such as 0x4,0xe.")
     ] = None,
     mode: Annotated[
-        str | None, typer.Option("--mode", help="Units with modes: one code such as 0x3.")
+        str | None, typer.Option("--mode", help="Units with modes: the mode, such as 0x3.")
     ] = None,
     arch: Arch = None,
     as_json: Json = False,
@@ -379,12 +386,16 @@ def run(
     scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
     scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
     metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
-    mode: Annotated[Path | None, typer.Option("--mode", help="Units with modes: codes.")] = None,
+    mode: Annotated[
+        Path | None, typer.Option("--mode", help="Units with modes: a mode for each dot product.")
+    ] = None,
     clear: Annotated[
-        Path | None, typer.Option("--clear", help="Units that keep c: 1 where it is zero instead.")
+        Path | None,
+        typer.Option("--clear", help="Units that keep their accumulator: 1 where c is zero instead."),
     ] = None,
     load: Annotated[
-        Path | None, typer.Option("--load", help="Units that keep c: 1 where it is that of --c instead.")
+        Path | None,
+        typer.Option("--load", help="Units that keep their accumulator: 1 where c comes from --c instead."),
     ] = None,
     archive: Annotated[
         Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")
@@ -393,12 +404,18 @@ def run(
         Path | None,
         typer.Option("--out", help="Result: .npy, .npz (keys d, flags), .hex; else hex on stdout."),
     ] = None,
-    dot: Annotated[bool, typer.Option("--dot", help="Dot products: a, b (..., k), c (...).")] = False,
+    dot: Annotated[
+        bool,
+        typer.Option(
+            "--dot", help="The files hold single dot products, not matrices: a, b (..., k), c (...)."
+        ),
+    ] = False,
     values: Annotated[
-        bool, typer.Option("--values", help="Files hold values; round them to the formats.")
+        bool, typer.Option("--values", help="The files hold values, not codes: round them to the formats.")
     ] = False,
     modifiers: Annotated[
-        str | None, typer.Option("--modifiers", help='AMD: of the encoding, "neg_lo:[1,0,0] clamp".')
+        str | None,
+        typer.Option("--modifiers", help='AMD: modifiers of the encoding, such as "neg_lo:[1,0,0] clamp".'),
     ] = None,
     arch: Arch = None,
 ) -> None:
@@ -474,7 +491,7 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Searches for operands on which two instructions or units differ, and shows the shortest found."""
+    """Searches for operands on which two instructions or units differ, and shows the shortest example."""
     from golden.catalog.lookup import resolve
     from golden.cli import differences
 
@@ -534,7 +551,8 @@ def formats_command(as_json: Json = False) -> None:
 @spec_app.command("check")
 def spec_check(
     file: Annotated[
-        Path, typer.Argument(help="A custom unit, or a file of the spec folder.", show_default=False)
+        Path,
+        typer.Argument(help="The YAML file of your unit, or a file of the spec folder.", show_default=False),
     ],
     as_json: Json = False,
 ) -> None:

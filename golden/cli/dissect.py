@@ -17,7 +17,7 @@ def dissect(
         typer.Argument(
             metavar="BLACKBOX",
             help="python:file.py:function, program:COMMAND, gpu:NAME, dut.yaml, architecture:NAME, "
-            "unit.yaml; or what was recorded: captured:architecture:NAME, recording:FILE.",
+            "unit.yaml; or recorded results: captured:architecture:NAME, recording:FILE.",
             show_default=False,
         ),
     ],
@@ -31,38 +31,54 @@ def dissect(
     formats: Annotated[
         str | None,
         typer.Option(
-            "--formats", help="Of functions and programs: a=f16,b=f16,c=f32,d=f32; b and c if they have them."
+            "--formats",
+            help="Functions and programs: formats, a=f16,b=f16,c=f32,d=f32; b and c may be missing.",
         ),
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", min=1, help="Of functions and programs: products.")] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Functions and programs: products of a dot product (K).")
+    ] = None,
     scale_block: Annotated[
-        int | None, typer.Option("--scale-block", min=1, help="With scales: elements that share one.")
+        int | None,
+        typer.Option(
+            "--scale-block",
+            min=1,
+            help="Functions and programs with block scales: elements that share a scale.",
+        ),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("--pattern", help="With a sparse a: 2:4, 1:2 or 4:8 pairs.")
+        str | None,
+        typer.Option("--pattern", help="Functions and programs with a sparse a: 2:4, 1:2 or 4:8 pairs."),
     ] = None,
     modes: Annotated[
-        int | None, typer.Option("--modes", help="Of functions and programs that take mode: how many codes.")
+        int | None,
+        typer.Option("--modes", help="Functions and programs that take a mode: the number of modes."),
     ] = None,
     state: Annotated[
-        bool, typer.Option("--state", help="They keep their accumulator: clear in place of c.")
+        bool,
+        typer.Option(
+            "--state",
+            help="Functions and programs that keep their accumulator: they take clear instead of c.",
+        ),
     ] = False,
-    seconds: Annotated[float, typer.Option("--seconds", help="Ask no question after this time.")] = 60,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="Seconds after which no more dot products run on the box.")
+    ] = 60,
     asks: Annotated[
-        int, typer.Option("--asks", min=500, help="Most dot products to run on the box.")
+        int, typer.Option("--asks", min=500, help="Limit on the dot products that run on the box.")
     ] = 400_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
     resume: Annotated[
         Path | None,
         typer.Option(
             "--continue",
-            help="Keep questions, answers and the candidate in this file; where it exists, go on with it.",
+            help="Save the state of the search to this file; if the file exists, continue from it.",
         ),
     ] = None,
     near: Annotated[
         str | None,
         typer.Option(
-            "--near", help="What it is meant to be, architecture:NAME or unit.yaml: the first start."
+            "--near", help="What it should be, architecture:NAME or unit.yaml: the search begins there."
         ),
     ] = None,
     solver: Annotated[
@@ -70,7 +86,7 @@ def dissect(
         typer.Option(
             "--solver",
             min=0,
-            help="Of these seconds, those of a solver, for candidates that no question told apart; 0: none.",
+            help="Seconds of --seconds for a solver that separates candidates which fit all answers.",
         ),
     ] = 0.0,
     timings: Timings = False,

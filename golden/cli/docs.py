@@ -27,13 +27,14 @@ def build(
         typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Processes (default: one for each processor)."),
     ] = None,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Copy the recorded vectors into it, too (45 MB).")
+        bool, typer.Option("--vectors", help="Also copy the recorded vectors into the site (45 MB).")
     ] = False,
     timings: Timings = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Builds the specs, studies and guides as a static site: search, light and dark, nothing loaded from
-    other hosts."""
+    """Builds a static site of the specs, studies and guides.
+
+    The site has a search, a light and a dark theme, and loads nothing from other hosts."""
     from golden.publish import site
 
     with progress_bar() as progress:
@@ -74,8 +75,9 @@ def check(
         Path, typer.Argument(metavar="SITE", help="A site that docs build made.", show_default=False)
     ],
 ) -> None:
-    """Checks that a site belongs to the specs, timings, pages and vectors of today. Exit status: 0 it
-    does, 1 it is stale."""
+    """Checks whether a site is up to date with the specs, timings, pages and vectors.
+
+    Exit status: 0 up to date, 1 stale."""
     from golden.publish import stale
 
     changes = stale.changes(folder)
@@ -104,7 +106,7 @@ def export(
         Path | None, typer.Option("--out", help="Write to a file instead of stdout; a pdf goes to NAME.pdf.")
     ] = None,
 ) -> None:
-    """Writes one instruction, unit or architecture as a document to hand on."""
+    """Writes one instruction, unit or architecture as a document."""
     document(Request(name, out, None, None, form))
 
 

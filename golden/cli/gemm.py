@@ -32,10 +32,12 @@ def run(
     a: _A,
     b: _B,
     c: Annotated[Path | None, typer.Option("--c", help="C (M, N).")] = None,
-    metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: nibbles.")] = None,
+    metadata: Annotated[
+        Path | None, typer.Option("--metadata", help="Sparse A: metadata nibbles, .npy.")
+    ] = None,
     scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Scales of A.")] = None,
     scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Scales of B.")] = None,
-    bias: Annotated[Path | None, typer.Option("--bias", help="Bias of plans that have one.")] = None,
+    bias: Annotated[Path | None, typer.Option("--bias", help="Bias, if the plan has one.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write D to this .npy file.")] = None,
     against: Annotated[
         Path | None, typer.Option("--against", help="Compare with this D; status 1 if a bit differs.")
@@ -106,13 +108,13 @@ def plan(
     scale_a: Annotated[
         Path | None, typer.Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
     ] = None,
-    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="The same of B.")] = None,
+    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Scales of B, .npy.")] = None,
     c: Annotated[Path | None, typer.Option("--c", help="C (M, N), .npy, of D's format.")] = None,
     bias: Annotated[
         Path | None, typer.Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")
     ] = None,
-    alpha: Annotated[str, typer.Option("--alpha", help="The factor of the sum, such as 0.5 or 1/3.")] = "1",
-    beta: Annotated[str, typer.Option("--beta", help="The factor of C.")] = "1",
+    alpha: Annotated[str, typer.Option("--alpha", help="Factor of the product, such as 0.5 or 1/3.")] = "1",
+    beta: Annotated[str, typer.Option("--beta", help="Factor of C.")] = "1",
     ask: Annotated[
         str | None,
         typer.Option(
@@ -120,7 +122,7 @@ def plan(
             help="python:file.py:function(A, B) -> D on raw codes, instead of files: a kernel to run.",
         ),
     ] = None,
-    shape: Annotated[str, typer.Option("--shape", help="MxNxK of the products that a kernel runs.")] = "",
+    shape: Annotated[str, typer.Option("--shape", help="Shape MxNxK with which the kernel is called.")] = "",
     arch: Annotated[str, typer.Option("--arch", help="The architecture whose instructions are tried.")] = "",
     formats: Annotated[
         str, typer.Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")
@@ -129,7 +131,9 @@ def plan(
     timings: Timings = False,
     as_json: _Json = False,
 ) -> None:
-    """Finds the plan by which a kernel computed D = A @ B. Status 1: no known plan gives these bits."""
+    """Finds the plan by which a kernel computed D = A @ B.
+
+    Exit status: 0 found, 1 no known plan gives these bits."""
     from golden.catalog.resolver import resolver
     from golden.files import output
     from golden.files.function import named_function
@@ -242,7 +246,7 @@ def plans(
     arch: Annotated[str | None, typer.Argument(help="Only this architecture.", show_default=False)] = None,
     as_json: _Json = False,
 ) -> None:
-    """Lists the named plans: recorded orders of addition of libraries' kernels, with their evidence."""
+    """Lists the named plans: the orders in which kernels of libraries add, with the evidence."""
     from golden.catalog.architectures import architectures
     from golden.kernels.plan_files import plans as named
 

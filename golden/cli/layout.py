@@ -62,31 +62,37 @@ def layout(
     ] = "a",
     row: Annotated[
         int | None,
-        typer.Option("--row", min=0, help="Row of the operand's matrix; of scales, of A, or column of B."),
+        typer.Option(
+            "--row", min=0, help="Row of the operand's matrix; for scales, the row of A or column of B."
+        ),
     ] = None,
     column: Annotated[
-        int | None, typer.Option("--column", min=0, help="Column of it; of scales, the block of K.")
+        int | None,
+        typer.Option("--column", min=0, help="Column of the operand's matrix; for scales, the block of K."),
     ] = None,
-    lane: Annotated[int | None, typer.Option("--lane", min=0, help="Back from a lane ...")] = None,
-    register: Annotated[int | None, typer.Option("--register", min=0, help="... and its register.")] = None,
+    lane: Annotated[
+        int | None, typer.Option("--lane", min=0, help="Which element lies in this lane ...")
+    ] = None,
+    register: Annotated[int | None, typer.Option("--register", min=0, help="... and this register.")] = None,
     swizzle: Annotated[
         int | None,
-        typer.Option("--swizzle", help="In shared memory, swizzled by 32, 64 or 128 bytes; 0: not."),
+        typer.Option("--swizzle", help="Shared memory with a swizzle of 32, 64 or 128 bytes; 0: no swizzle."),
     ] = None,
     by_column: Annotated[
-        bool, typer.Option("--mn-major", help="In shared memory M (N) is contiguous, not K.")
+        bool, typer.Option("--mn-major", help="Shared memory in which M (or N) is contiguous, not K.")
     ] = False,
     address: Annotated[
-        int | None, typer.Option("--address", min=0, help="Back from a byte of shared memory.")
+        int | None, typer.Option("--address", min=0, help="Which element lies at this byte of shared memory.")
     ] = None,
     tensor: Annotated[
-        bool, typer.Option("--tensor", help="In tensor memory: lanes, and columns as registers.")
+        bool, typer.Option("--tensor", help="Tensor memory; --register is its column.")
     ] = False,
     arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Says where an element lies in registers, shared or tensor memory, and back; without a place it draws
-    all."""
+    """Shows where an element lies in registers, shared or tensor memory, or which element lies there.
+
+    Without a place it draws the whole operand."""
     from golden.catalog.lookup import resolve
     from golden.errors import OperandError, nearest
 

@@ -22,10 +22,12 @@ def mufu(
     ],
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[FUNCTION]", help="Such as ex2.approx.ftz.f32; without it, the list."),
+        typer.Argument(
+            metavar="[FUNCTION]", help="The function, such as ex2.approx.ftz.f32; without it, lists all."
+        ),
     ] = None,
     codes: Annotated[
-        list[str] | None, typer.Argument(metavar="[CODES]...", help="Operands in hex: 0x3f800000.")
+        list[str] | None, typer.Argument(metavar="[CODES]...", help="Operands as codes, such as 0x3f800000.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

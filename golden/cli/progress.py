@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Timings = Annotated[
     bool,
-    typer.Option("--timings", help="Also give the seconds of each stage, and its share of all of them."),
+    typer.Option("--timings", help="Also print the seconds of each stage and its share of the total."),
 ]
 """The option of commands whose stages are timed."""
 _LEAST = 0.001

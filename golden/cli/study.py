@@ -24,13 +24,11 @@ def _complete(incomplete: str) -> list[str]:
 def study(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="The study; without it, the list.", autocompletion=_complete),
+        typer.Argument(metavar="[NAME]", help="The study; without it, lists all.", autocompletion=_complete),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", help="Folder for the text, a CSV file a table, and SVG and PNG files of the figures."
-        ),
+        typer.Option("--out", help="Folder for the text, the tables (CSV) and the figures (SVG and PNG)."),
     ] = None,
     samples: Annotated[
         int | None, typer.Option("--samples", help="Random samples of each experiment.")
@@ -39,7 +37,7 @@ def study(
         bool,
         typer.Option(
             "--gpu",
-            help="Also run the study on the GPU in this machine, where it runs units.",
+            help="Also run the study on the GPU in this machine, if the study allows it.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,

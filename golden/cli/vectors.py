@@ -51,14 +51,17 @@ def vectors(
         str,
         typer.Option(
             "--level",
-            help="dot, tile or fragment (registers of the lanes).",
+            help="dot: a dot product a record; tile: a whole matrix; fragment: the lanes' registers.",
             autocompletion=lambda: ["dot", "tile", "fragment"],
         ),
     ] = "dot",
     count: Annotated[int, typer.Option("--count", min=0, help="Vectors to write.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
     kinds: Annotated[
-        str | None, typer.Option("--kinds", help="Weights by kind, as narrow=2,tie=1; default: all alike.")
+        str | None,
+        typer.Option(
+            "--kinds", help="Weights of the stimulus kinds, such as narrow=2,tie=1 (default: equal)."
+        ),
     ] = None,
     format_: Annotated[
         str | None,
@@ -81,12 +84,12 @@ def vectors(
         str | None,
         typer.Option(
             "--columns",
-            help="With --check: a file without a manifest has these columns (a,b,c,d,flags; - skips one) "
-            "or, as .npz, these keys (a=x).",
+            help="With --check of a file without a manifest: its columns (a,b,c,d,flags; - skips one) or "
+            ".npz keys (a=x).",
         ),
     ] = None,
     mode: Annotated[
-        str | None, typer.Option("--mode", help="Units with modes: the unit in this mode alone, as 0x3.")
+        str | None, typer.Option("--mode", help="Units with modes: only this mode, such as 0x3.")
     ] = None,
     list_kinds: Annotated[bool, typer.Option("--list-kinds", help="List the stimulus kinds.")] = False,
     arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,

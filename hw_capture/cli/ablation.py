@@ -30,7 +30,9 @@ def bench_kernels(
     arch: Annotated[
         str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
     ] = "hopper",
-    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
+    only: Annotated[
+        str, typer.Option("--only", metavar="TEXT", help="Only kernels whose name contains this.")
+    ] = "",
     size: Annotated[
         list[int] | None,
         typer.Option(
@@ -45,7 +47,7 @@ def bench_kernels(
         bool, typer.Option("--compile-only", help="Build and check the machine code; needs no GPU.")
     ] = False,
 ) -> None:
-    """Measures what asynchronous copies, permuted shared memory, TMA and wgmma are worth in whole products.
+    """Measures the speed of whole matrix products with and without async copies, swizzle, TMA and wgmma.
 
     Exit status: 0 done and every product as the model says, 1 a product is not, 2 something could not be
     measured.

@@ -63,7 +63,7 @@ def capture(
         str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
     ] = None,
     n: Annotated[
-        str | None, typer.Option("--n", help="Of wgmma and tcgen05 only these N, such as 8,64.")
+        str | None, typer.Option("--n", help="Only these N of wgmma and tcgen05, such as 8,64.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
     per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
@@ -244,7 +244,8 @@ def verify(
     layouts: Annotated[
         bool,
         typer.Option(
-            "--layouts", help="Plant wrong register layouts instead: the recorded results must refute each."
+            "--layouts",
+            help="Plant wrong register layouts instead; the recorded results must refute each one.",
         ),
     ] = False,
     as_json: Json = False,

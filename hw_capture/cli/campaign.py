@@ -35,17 +35,19 @@ def campaign(
     ] = "hopper",
     dots: Annotated[
         float,
-        typer.Option(min=1, max=1e18, help="Dot products of each instruction, those in the report included."),
+        typer.Option(
+            min=1,
+            max=1e18,
+            help="Dot products of each instruction, including the ones already in the report.",
+        ),
     ] = 1e9,
-    seconds: Annotated[float, typer.Option(min=0, help="Most time for each instruction.")] = 60.0,
-    limit: Annotated[float, typer.Option(min=0, help="Most time for all of them.")] = 1e9,
+    seconds: Annotated[float, typer.Option(min=0, help="Seconds for each instruction at most.")] = 60.0,
+    limit: Annotated[float, typer.Option(min=0, help="Seconds for all instructions at most.")] = 1e9,
     seed: Annotated[int, typer.Option(min=0, max=(1 << 64) - 1, help="Seed of the operands.")] = 1,
     kind: Annotated[
         str, typer.Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")
     ] = "all",
-    out: Annotated[
-        Path | None, typer.Option(help="Report (.json); a report that is there is continued.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Report (.json); an existing report is continued.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="The same report as a page.")] = None,
     fault: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")
@@ -55,8 +57,8 @@ def campaign(
         str | None,
         typer.Option(
             "--scheduler",
-            help="In shards on the workers of the Dask scheduler at this address, or 'local'; --dots says "
-            "how much.",
+            help="Run in shards on the workers of the Dask scheduler at this address, or 'local'; needs "
+            "--dots.",
         ),
     ] = None,
     shard: Annotated[float, typer.Option(min=1, max=1e15, help="Dot products of a shard.")] = 1e10,

@@ -63,7 +63,7 @@ def invariance(
     page: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Says at which batch sizes the bits of a layer's row change, and why.
+    """Shows at which batch sizes the bits of a layer's results change, and why.
 
     Status 1: the bits of some batch size are not predicted.
     """

@@ -41,7 +41,7 @@ def sass(
         ),
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="Table V and the insights of Abdelkhalik et al., and ours.")
+        bool, typer.Option("--paper", help="Compare with Table V and the insights of Abdelkhalik et al.")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Compile everything again and compare; needs ptxas and nvdisasm.")

@@ -60,7 +60,9 @@ def bench_gpu(
     arch: Annotated[
         str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
     ] = "hopper",
-    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
+    only: Annotated[
+        str, typer.Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
+    ] = "",
     runs: Annotated[
         int, typer.Option("--runs", min=1, max=200, help="Runs of each point; the median counts.")
     ] = 5,
@@ -125,7 +127,7 @@ def show(
         str, typer.Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)
     ],
     only: Annotated[
-        str, typer.Option("--only", metavar="TEXT", help="Only instructions that have this in their name.")
+        str, typer.Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
     ] = "",
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
@@ -175,12 +177,14 @@ def compare(
         ),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", min=0, help="Percent that count as the same.")
+        float,
+        typer.Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
     ] = 3.0,
     as_json: Json = False,
 ) -> None:
-    """Prints our measurements and published ones, with the ratio; where we have repeated a paper's own
-    experiment, ours by that, too (as printed)."""
+    """Compares our measurements with published ones.
+
+    If we repeated a paper's own experiment, the table also has our figure by that method (as printed)."""
     from golden.catalog import timing as tables
 
     mine, whole = _ours(ours)
@@ -328,13 +332,14 @@ def rerun(
     first: Annotated[
         str, typer.Argument(help="A file of spec/timing, or a path.", autocompletion=_tables, metavar="FIRST")
     ],
-    second: Annotated[str, typer.Argument(help="Another recording of the same.", metavar="SECOND")],
+    second: Annotated[str, typer.Argument(help="Another recording of the same figures.", metavar="SECOND")],
     tolerance: Annotated[
-        float, typer.Option("--tolerance", min=0, help="Percent that count as the same.")
+        float,
+        typer.Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
     ] = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Compares two recordings by the same code: which figures came again."""
+    """Compares two recordings of the same code: which figures are reproduced."""
     from golden.catalog.timing import load
     from golden.explain.terminal import PlainConsole, table
     from hw_capture.timing.compare import compare as compared

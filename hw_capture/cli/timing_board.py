@@ -26,7 +26,7 @@ class Part(StrEnum):
 def bench_board(
     board: Annotated[Path, typer.Argument(help="The files without suffix, such as spec/timing/hopper_h100.")],
     part: Annotated[
-        list[Part] | None, typer.Option("--part", help="Only this part; several times for several.")
+        list[Part] | None, typer.Option("--part", help="Only this part; may be given several times.")
     ] = None,
     arch: Annotated[
         str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
