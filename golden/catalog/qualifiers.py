@@ -23,7 +23,7 @@ _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)|(\d+)x(\d+)x(\d+)")
 _GLUED = re.compile(r"(\d+x\d+x\d+)(?=[a-z])")
 """A shape with a type behind it, as CDNA1 writes them: 16x16x16f16."""
 _OWN_TYPES = frozenset(("bf8", "fp8", "i32", "i8", "i4", "iu8", "iu4", "xf32", "f8f6f4"))
-"""Types as AMD's names have them, beside the formats of the spec."""
+"""Types as AMD's names have them, in addition to the formats of the spec."""
 _LIKE_A_TYPE = re.compile(r"(?:bf|tf|[bfsu])\d+|u?e\d+m\d+")
 """A word that stands for a type, also one that does not exist."""
 _TYPE_COST, _SHAPE_COST, _WORD_COST = 2.5, 0.9, 1.0

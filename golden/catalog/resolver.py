@@ -35,7 +35,7 @@ from golden.number.format_words import format_word, format_words, plain_word
 _SOME = 3
 """Names that a message gives as examples."""
 _SEVERAL = 6
-"""Names that a message gives of those that one name means."""
+"""How many names a message lists if a name means several."""
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ def _carried(build: Builder, numbers: Sequence[Number]) -> tuple[Word | None, tu
 
 
 def _last(build: Builder, numbers: Sequence[Number]) -> tuple[Word, int] | None:
-    """The last place of a sum: the lowest of those of its finite terms."""
+    """The last place of a sum: the lowest last place of its finite terms."""
     words, first = build.words, numbers[0].last_place
     if all(number.last_place == first for number in numbers):
         return first
@@ -421,7 +421,7 @@ def _of_numbers(build: Builder, exact: Number, step: IeeeStep, name: str) -> Num
 
 
 def _only_without(build: Builder, nan: Word, first: int) -> None:
-    """Lets a NaN raise no flag of those that numbers have raised since."""
+    """Keeps a NaN from raising the flags that numbers have raised since."""
     words = build.words
     build.raised[first:] = [
         (flag, words.both(condition, words.invert(nan))) for flag, condition in build.raised[first:]

@@ -29,7 +29,7 @@ class Rule:
     zero: str = "signed"
     subnormal_carry: str = "kept"
     unseen: int = 0
-    """Bits right below the round bit that the rounding does not see; -1: none of those below it are seen."""
+    """Bits right below the round bit that the rounding does not see; -1: it sees none of the lower bits."""
     random: tuple[int, int] | None = None
     """Stochastic rounding: how many of the bits that are cut are looked at, and what is added to them."""
 

@@ -101,7 +101,7 @@ def print_none(hint: str = "") -> None:
 
 
 def print_remarks(text: str) -> None:
-    """What is known of the chips of a search that are only relatives of those that it shows."""
+    """What is known of chips that a search names and that are only relatives of a chip that it shows."""
     for remark in resolver().remarks(text):
         PlainConsole(stderr=True).print(remark, highlight=False, markup=False, soft_wrap=True)
 

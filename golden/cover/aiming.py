@@ -47,7 +47,7 @@ def aim(
     nearest: dict[tuple[str, str], tuple[npt.NDArray[np.int64], dict[str, Bits], Bits]] = {}
     looked = turn = 0
     while coverage.holes() and looked < most:
-        # 1. Fresh operands, and changed copies of those that came nearest to a hole.
+        # 1. Fresh operands, and changed copies of the vectors that came nearest to a hole.
         drawn, kinds = _drawn(ins, rng, turn)
         turn += 1
         parents = [(operands, of) for _, operands, of in nearest.values() if len(of)]

@@ -100,7 +100,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Recorded:
-    """All answers of a layer. `kernels`: the names of those that ran, by M; `seconds`: of one call, by M,
+    """All answers of a layer. `kernels`: names of the kernels that ran, by M; `seconds`: of one call, by M,
     where it was measured."""
 
     layer: Layer

@@ -247,7 +247,7 @@ def _bounded(proof: Certificate, place: int, lemma: Lemma) -> None:
 
 
 def _differ(pair: tuple[Word, Word], free: Sequence[Word], seed: int) -> dict[str, int] | None:
-    """Values of free words at which two words differ; None: none of those tried."""
+    """Values of free words at which two words differ; None: the words are equal for all tried values."""
     words = Words()  # a table of its own, in which the free words are variables
     cut = set(free)
     made: dict[Word, Word] = {}

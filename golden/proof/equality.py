@@ -38,8 +38,8 @@ class Equality:
     Attributes:
         outcome: the verdict, and what it rests on or what is left.
         claim: what it is a verdict on, with all that is assumed.
-        operands: where they are not equal, one dot product (k, ...) of the unit of the smaller K that they
-            answer otherwise.
+        operands: where they are not equal, one dot product (k, ...) of the unit of the smaller K for which
+            their results differ.
     """
 
     x: Instruction
@@ -212,7 +212,7 @@ def _replayed(x: Instruction, y: Instruction, problem: Problem, values: Mapping[
     """Operands on which the circuits differ, computed by both models of both units.
 
     Raises:
-        MmagoldError: a model answers otherwise than its circuit.
+        MmagoldError: a model and its circuit give different results.
     """
     batch = operands_of(_short(x, y), {name: values.get(name, 0) for name in problem.vectors})
     flags = _flags(x, y)

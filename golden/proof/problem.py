@@ -18,7 +18,7 @@ from golden.vectors.word import WordLayout
 
 VECTORS = 600
 """Vectors of the first signatures: words that are the same in all of them are taken to be equal until a proof
-or operands say otherwise."""
+or operands show that they are not."""
 LEAST_VECTORS = 150
 """Vectors that a changed specification must not differ in: fewer make too many words look equal."""
 TRIGGER_BITS = 48

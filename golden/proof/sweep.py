@@ -129,7 +129,7 @@ class Sweep:
         self._failed: set[tuple[Word, Word]] = set()
 
     def _completed(self, columns: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-        """Numbers of every variable: at random of those that have none."""
+        """Numbers of every variable; a variable without one gets random numbers."""
         count = len(next(iter(columns.values())))
         return {
             name: list(columns[name])

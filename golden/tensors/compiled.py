@@ -1,7 +1,7 @@
 """Which layouts Triton's compiler gives the sums of a kernel: it runs up to its own intermediate code, for
 sm_90 and without a GPU, in the process that interprets the kernel.
 
-The interpreter has put its functions in place of those that the compiler knows; while the compiler runs, they
+The interpreter has replaced the functions that the compiler knows by its own; while the compiler runs, they
 are changed back, in the language and in the globals of the kernel and of the functions that it calls.
 """
 

@@ -314,8 +314,8 @@ def canonical(data: Bits) -> Bits:
 
 
 def _cast(run: Any, own: Any, source: Any, target: Any, *rest: Any) -> Any:
-    """A conversion between types, to nearest even unless the kernel says otherwise: the interpreter's own
-    cuts bf16 off and does not carry in 8 bits."""
+    """A conversion between types, to nearest even unless the kernel names another rounding. The interpreter's
+    own cuts bf16 off and does not carry in 8 bits."""
     kinds = [one.is_floating() for one in (source.dtype.scalar, target.scalar)]
     if kinds == [True, False]:
         return _to_integer(run, own, source, target, rest)

@@ -32,7 +32,7 @@ def in_ascii(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The text for people: UTF-8 if its bytes are that, and otherwise Latin-1."""
+    """The text for people: UTF-8 if its bytes are valid UTF-8, else Latin-1."""
     try:
         return as_bytes(text).decode("utf-8")
     except UnicodeError:

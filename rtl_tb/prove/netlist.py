@@ -126,7 +126,7 @@ def transaction(
             "`mmagold rtl check` shows what that does"
         )
     # 3. The result is of these operands alone, neither of another cycle's nor of what a register held: as far
-    #    as cases show it here. What may be otherwise is a variable, of which the proof is that it is not.
+    #    as cases show it here. What may differ is a variable, and the proof shows that it does not.
     variables = [each for each in order([result]) if each.op == "var"]
     held = [each for each in variables if str(each.value).startswith(("in_data@", "start."))]
     for each in held:

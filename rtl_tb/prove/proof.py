@@ -43,7 +43,7 @@ that has a branch for each tool is found by a handful."""
 _SEED = 1
 """Of the changes of the specification that a proof is tried on."""
 _AROUND = 2_000
-"""Vectors that are run with a counterexample: what else is wrong tells a diagnosis what the fault is."""
+"""Vectors that are run with a counterexample: other wrong results show a diagnosis what the fault is."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _replayed(
     """Operands that refute the netlist, run in the simulator and explained; OPEN where it shows nothing.
 
     Raises:
-        RtlError: golden's model answers otherwise than the circuit of the specification.
+        RtlError: golden's model and the circuit of the specification give different results.
     """
     dut, unit = found.dut, found.dut.instruction
     tell("replaying the counterexample")

@@ -43,7 +43,7 @@ class Equivalence:
     Attributes:
         verdict: PROVED (they are equivalent), REFUTED or OPEN.
         how: what settled it, or why nothing did.
-        operands: one dot product (1, ...) that the netlists answer otherwise.
+        operands: one dot product (1, ...) for which the netlists give different results.
     """
 
     verdict: str

@@ -330,9 +330,9 @@ def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | 
 def by_solver(
     candidate: Candidate, rivals: Iterable[Instruction], seconds: float
 ) -> tuple[Operands | None, set[Instruction]]:
-    """Operands (n, ...) that a candidate and programs which nothing drawn told from it answer otherwise, as a
-    solver finds them (golden/proof), None where it finds none; and the programs that are proved to be equal
-    to it for all operands.
+    """Operands (n, ...) of a solver (golden/proof) for which a candidate differs from programs which no drawn
+    operands separated from it, None if it finds none; and the programs that are proved to be equal to it for
+    all operands.
 
     Args:
         rivals: those that matter most come first: each gets an equal share of the seconds that are left.

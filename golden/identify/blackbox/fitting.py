@@ -70,7 +70,7 @@ def wrong_of(bank: Bank, one: Candidate) -> int:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the questions that a candidate gets wrong, some of those that it gets right, and all others."""
+    """Some of the questions that a candidate gets wrong, some that it gets right, and all others."""
 
     bank: Bank
     missed: Bank

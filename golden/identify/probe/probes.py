@@ -276,7 +276,7 @@ def _next_to(probe: Probe, what: str, places: Sequence[int], small: Fraction, la
 
 
 def result_bits(probe: Probe) -> int:
-    """Fraction bits of a result: how many of those of 2 - 2^-23 (the largest significand of c) remain."""
+    """Fraction bits of a result: how many bits of 2 - 2^-23 (the largest significand of c) remain."""
     c = probe.formats["c"]
     shot = probe.fire("c with all fraction bits set", {}, 2 - Fraction(1, 1 << c.fraction_bits))
     value = probe.value(shot) or Fraction(2)
