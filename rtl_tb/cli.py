@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from golden.cli.arguments import Json, Seed
 from golden.cli.export import FORMATS
 from golden.cli.progress import Timings, progress_bar
 from golden.identify.blackbox.plugins import OPENERS
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from rtl_tb.check.options import Options
     from rtl_tb.check.record import Check
     from rtl_tb.engines.settings import Settings
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def _engines() -> list[str]:
@@ -469,7 +468,7 @@ def qualify(
         typer.Argument(metavar="[MUTANT]...", help="Only these mutants.", show_default=False),
     ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
+    seed: Seed = 1,
     jobs: Annotated[
         int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Builds, and proofs, at a time.")
     ] = 2,
@@ -571,7 +570,7 @@ def uvm(
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
     count: Annotated[int, typer.Option("--count", min=1, help="Vectors in the vector file.")] = 2000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
+    seed: Seed = 1,
     prefix: Annotated[
         str | None, typer.Option("--prefix", help="Start of all names (default: the unit's name).")
     ] = None,

@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 
 from golden import boundary
 from golden.cli import completion, plugins
+from golden.cli.arguments import Arch, Json, Name, Seed
 from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.export import export
@@ -204,23 +205,6 @@ def _name_of(info: Any) -> str:
 
 
 # Arguments and options that several commands have ---------------------------------------------------------
-
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        help="architecture:instruction, or the .yaml file of a unit.",
-        autocompletion=completion.instruction,
-        show_default=False,
-    ),
-]
-Arch = Annotated[
-    str | None,
-    typer.Option(
-        "--arch", help="Architecture of NAME.", autocompletion=completion.architecture, show_default=False
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def _print_json(value: Any) -> None:
@@ -466,7 +450,7 @@ def compare(
         ),
     ],
     budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
+    seed: Seed = 0,
     traces: Annotated[bool, typer.Option("--trace", help="Also explain both results step by step.")] = False,
     prove: Annotated[
         bool,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from golden.cli.arguments import Json, Seed
 from golden.cli.progress import Timings, progress_bar
 
 
@@ -67,7 +68,7 @@ def dissect(
     asks: Annotated[
         int, typer.Option("--asks", min=500, help="Limit on the dot products that run on the box.")
     ] = 400_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
+    seed: Seed = 0,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -90,7 +91,7 @@ def dissect(
         ),
     ] = 0.0,
     timings: Timings = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Finds the specification of a black box by running it.
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from golden.cli import completion
+from golden.cli.arguments import Json
 from golden.cli.export import Request, document
 from golden.cli.progress import Timings, progress_bar
 from golden.errors import counted, missing
@@ -30,7 +31,7 @@ def build(
         bool, typer.Option("--vectors", help="Also copy the recorded vectors into the site (45 MB).")
     ] = False,
     timings: Timings = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Builds a static site of the specs, studies and guides.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from golden.cli import completion
+from golden.cli.arguments import Arch
 from golden.errors import DocsError, OperandError, UnknownNameError, nearest
 
 if TYPE_CHECKING:
@@ -189,12 +190,7 @@ def export(
         bool,
         typer.Option("--synth", help="sv: also cells and longest path, by Yosys' generic synthesis."),
     ] = False,
-    arch: Annotated[
-        str | None,
-        typer.Option(
-            "--arch", help="Architecture of NAME.", autocompletion=completion.architecture, show_default=False
-        ),
-    ] = None,
+    arch: Arch = None,
 ) -> None:
     """Writes an instruction or unit for another tool: YAML, C, DPI-C, UVM, or a document."""
     if second is None and first in FORMATS:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from golden.cli.arguments import Json
 from golden.cli.progress import Timings, progress_bar
 from golden.errors import counted
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from golden.kernels.plan import Plan
     from golden.kernels.search_result import SearchResult
 
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 _A = Annotated[Path, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
 _B = Annotated[Path, typer.Option("--b", help="B (K, N), .npy.")]
 
@@ -129,7 +129,7 @@ def plan(
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this .yaml file.")] = None,
     timings: Timings = False,
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Finds the plan by which a kernel computed D = A @ B.
 
@@ -244,7 +244,7 @@ def _plan_dict(one: Plan) -> dict[str, Any]:
 
 def plans(
     arch: Annotated[str | None, typer.Argument(help="Only this architecture.", show_default=False)] = None,
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Lists the named plans: the orders in which kernels of libraries add, with the evidence."""
     from golden.catalog.architectures import architectures

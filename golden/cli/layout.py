@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli import completion
+from golden.cli.arguments import Arch, Json
 
 if TYPE_CHECKING:
     from golden.model.instruction import Instruction
@@ -87,8 +88,8 @@ def layout(
     tensor: Annotated[
         bool, typer.Option("--tensor", help="Tensor memory; --register is its column.")
     ] = False,
-    arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    arch: Arch = None,
+    as_json: Json = False,
 ) -> None:
     """Shows where an element lies in registers, shared or tensor memory, or which element lies there.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from golden.cli import completion
+from golden.cli.arguments import Json
 
 if TYPE_CHECKING:
     from golden.functions.functions import Function
@@ -29,7 +30,7 @@ def mufu(
     codes: Annotated[
         list[str] | None, typer.Argument(metavar="[CODES]...", help="Operands as codes, such as 0x3f800000.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Computes a function of the special-function unit bit for bit, or lists the functions.
 

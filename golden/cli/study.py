@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def study(
             help="Also run the study on the GPU in this machine, if the study allows it.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Reproduces a finding of the papers on the models, next to the printed numbers."""
     if name is None:

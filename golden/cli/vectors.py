@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from golden.cli import completion
+from golden.cli.arguments import Arch, OptionalName, Seed
 from golden.cli.progress import progress_bar
 from golden.errors import counted
 
@@ -39,14 +39,7 @@ def parse_kinds(text: str | None) -> dict[str, float] | None:
 
 
 def vectors(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="architecture:instruction, or the .yaml file of a unit.",
-            autocompletion=completion.instruction,
-        ),
-    ] = None,
+    name: OptionalName = None,
     level: Annotated[
         str,
         typer.Option(
@@ -56,7 +49,7 @@ def vectors(
         ),
     ] = "dot",
     count: Annotated[int, typer.Option("--count", min=0, help="Vectors to write.")] = 20_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    seed: Seed = 1,
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +85,7 @@ def vectors(
         str | None, typer.Option("--mode", help="Units with modes: only this mode, such as 0x3.")
     ] = None,
     list_kinds: Annotated[bool, typer.Option("--list-kinds", help="List the stimulus kinds.")] = False,
-    arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,
+    arch: Arch = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the manifest (or the kinds) as JSON.")
     ] = False,

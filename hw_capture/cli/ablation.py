@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from golden.cli.progress import progress_bar
-from hw_capture.cli.arguments import architecture
+from hw_capture.cli.arguments import Gpu, GpuArch
 
 if TYPE_CHECKING:
     from hw_capture.cli.timing_run import Run
@@ -27,9 +27,7 @@ def bench_kernels(
     csv: Annotated[
         Path | None, typer.Option("--csv", help="CSV file, a line for each kernel and size.")
     ] = None,
-    arch: Annotated[
-        str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
-    ] = "hopper",
+    arch: GpuArch = "hopper",
     only: Annotated[
         str, typer.Option("--only", metavar="TEXT", help="Only kernels whose name contains this.")
     ] = "",
@@ -42,7 +40,7 @@ def bench_kernels(
     runs: Annotated[
         int, typer.Option("--runs", min=1, help="Runs of 10 ms for TFLOP/s; the median counts.")
     ] = 9,
-    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    gpu: Gpu = 0,
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Build and check the machine code; needs no GPU.")
     ] = False,

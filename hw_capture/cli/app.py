@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from golden.cli.arguments import Json, Seed
 from golden.cli.progress import progress_bar
 from golden.errors import counted
 from golden.workers import MOST_WORKERS
+from hw_capture.cli.arguments import Gpu, OnlyRegex
 
 if TYPE_CHECKING:
     from golden.identify.blackbox.plugins import Chip
     from golden.unit import Unit
     from hw_capture.record.store import Options, Report
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def pattern(text: str | None) -> Callable[[str], bool] | None:
@@ -59,16 +59,14 @@ def capture(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")
     ] = None,
-    only: Annotated[
-        str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
-    ] = None,
+    only: OnlyRegex = None,
     n: Annotated[
         str | None, typer.Option("--n", help="Only these N of wgmma and tcgen05, such as 8,64.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    seed: Seed = 1,
     per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
     max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
-    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    gpu: Gpu = 0,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Compilers at a time.")] = max(
         1, min(os.cpu_count() or 1, 16)
     ),
@@ -232,9 +230,7 @@ def verify(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path(
         "vectors"
     ),
-    only: Annotated[
-        str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
-    ] = None,
+    only: OnlyRegex = None,
     reference: Annotated[
         int,
         typer.Option(

@@ -1,6 +1,10 @@
-"""Arguments that the commands share."""
+"""Arguments and options that several commands have."""
 
 from __future__ import annotations
+
+from typing import Annotated
+
+import typer
 
 
 def architecture(word: str) -> str:
@@ -12,3 +16,13 @@ def architecture(word: str) -> str:
     from golden.catalog.resolver import resolver
 
     return resolver().called(word)
+
+
+GpuArch = Annotated[str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")]
+Gpu = Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")]
+OnlyRegex = Annotated[
+    str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
+]
+OnlyText = Annotated[
+    str, typer.Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
+]

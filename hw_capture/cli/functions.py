@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
-from hw_capture.cli.app import Json, check_writable, pattern
-from hw_capture.cli.arguments import architecture
+from hw_capture.cli.app import check_writable, pattern
+from hw_capture.cli.arguments import Gpu, architecture
 
 
 def capture_functions(
@@ -24,7 +25,7 @@ def capture_functions(
         Path | None,
         typer.Option("--out", help="Archive (.npz) of words and digests; its manifest is .json."),
     ] = None,
-    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    gpu: Gpu = 0,
     as_json: Json = False,
 ) -> None:
     """Compares the special-function unit of this GPU with the model.

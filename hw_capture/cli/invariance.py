@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
-from hw_capture.cli.app import Json, check_writable
+from hw_capture.cli.app import check_writable
 
 if TYPE_CHECKING:
     from golden.kernels.layers import Layer, Recording

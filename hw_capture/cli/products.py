@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from golden.cli.arguments import Json, Seed
 from golden.cli.progress import progress_bar
-from hw_capture.cli.app import Json, pattern
+from hw_capture.cli.app import pattern
 
 
 def capture_products(
@@ -18,7 +19,7 @@ def capture_products(
     only: Annotated[
         str | None, typer.Option("--only", metavar="REGEX", help="Only cases whose name matches.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    seed: Seed = 1,
     spread: Annotated[
         int, typer.Option("--spread", min=0, max=60, help="Exponents of the operands, around that of 1.0.")
     ] = 6,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hw_capture.cli.arguments import architecture
+from golden.cli.arguments import Json, Seed
+from hw_capture.cli.arguments import Gpu, architecture
 
 if TYPE_CHECKING:
     from golden.identify.probe.numeric_profile import Profile
@@ -35,12 +36,12 @@ def profile(
         int, typer.Option("--chains", min=1, help="Chains of matrix products to average.")
     ] = 1000,
     length: Annotated[int, typer.Option("--length", min=1, help="Products in a chain.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    seed: Seed = 1,
     hardware: Annotated[
         bool, typer.Option("--hardware", help="Run on the GPU too; every bit must be the model's.")
     ] = False,
-    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    gpu: Gpu = 0,
+    as_json: Json = False,
 ) -> None:
     """Profiles the numeric error of a matrix unit, against the published figures of an A100.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def sass(
         Path | None,
         typer.Option("--out", help="Folder for --rebuild (default: spec/sass of this installation)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Shows the machine instructions that ptxas makes of a scalar PTX instruction, for every target.
 

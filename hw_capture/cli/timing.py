@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
-from hw_capture.cli.arguments import architecture
+from hw_capture.cli.arguments import Gpu, GpuArch, OnlyText
 from hw_capture.cli.timing_board import bench_board
 from hw_capture.cli.timing_run import Run
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tables and our measurements.")
 OURS = "hopper_h200"
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def _tables() -> list[str]:
@@ -57,16 +57,12 @@ def bench_gpu(
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with every point.")] = None,
     group: Annotated[Group, typer.Option("--group", help="What to measure.")] = Group.MATRIX,
-    arch: Annotated[
-        str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
-    ] = "hopper",
-    only: Annotated[
-        str, typer.Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
-    ] = "",
+    arch: GpuArch = "hopper",
+    only: OnlyText = "",
     runs: Annotated[
         int, typer.Option("--runs", min=1, max=200, help="Runs of each point; the median counts.")
     ] = 5,
-    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    gpu: Gpu = 0,
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
     ] = False,
@@ -126,9 +122,7 @@ def show(
     name: Annotated[
         str, typer.Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)
     ],
-    only: Annotated[
-        str, typer.Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
-    ] = "",
+    only: OnlyText = "",
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:

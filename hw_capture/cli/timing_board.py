@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from golden.cli.progress import progress_bar
-from hw_capture.cli.arguments import architecture
+from hw_capture.cli.arguments import Gpu, GpuArch
 from hw_capture.cli.timing_run import Run
 
 
@@ -28,10 +28,8 @@ def bench_board(
     part: Annotated[
         list[Part] | None, typer.Option("--part", help="Only this part; may be given several times.")
     ] = None,
-    arch: Annotated[
-        str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")
-    ] = "hopper",
-    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    arch: GpuArch = "hopper",
+    gpu: Gpu = 0,
 ) -> None:
     """Records the timings of the GPU in this machine, a file for each part.
 
