@@ -304,10 +304,10 @@ def prove(
 
     Exit status: 0 proved, 1 refuted, 2 open or could not be run."""
     from golden.explain.terminal import PlainConsole
+    from golden.proof.report import print_outcome
     from rtl_tb.check.options import Options
     from rtl_tb.check.report import ReportPrinter
     from rtl_tb.prove.proof import prove as run_proof
-    from rtl_tb.prove.report import print_proof
 
     console = PlainConsole()
     story = ReportPrinter(console)
@@ -326,7 +326,8 @@ def prove(
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
-        print_proof(found, console)
+        subject = f"{found.dut.name} against {found.dut.instruction_name}"
+        print_outcome(found.outcome, subject, found.claim, console)
     if found.outcome.status:
         raise typer.Exit(found.outcome.status)
 

@@ -2,6 +2,10 @@
 
 A process of this machine that dies takes its own task with it, no other's, and the task is run again: TRIES
 times, since a task that kills each of its workers would do so for ever.
+
+Every worker of a Dask cluster needs the same mmagold and what the work uses: a GPU, or simulators and files
+at the same paths. If a worker dies, Dask starts its task again, and gives up after
+`distributed.scheduler.allowed-failures` deaths.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -16,13 +21,14 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from golden.errors import WorkerError
+from golden.errors import ToolMissing, WorkerError, pip_install
 from golden.processes import begin_worker
 
 T = TypeVar("T")
 TRIES = 3
 LOCAL_CLUSTER = "local"
 """`--scheduler local`: a Dask cluster in this machine, for as long as the work runs."""
+_ADDRESS = re.compile(r"(?:[a-z]+://)?[^/\s:]+:\d+", re.ASCII)
 
 
 @contextlib.contextmanager
@@ -32,17 +38,14 @@ def workers(jobs: int, scheduler: str | None = None, gpus: int | None = None) ->
     Args:
         jobs: processes of this machine, or of the local cluster.
         scheduler: address of a Dask scheduler, or LOCAL_CLUSTER; None: no Dask.
-        gpus: with a scheduler, each task takes one of the resource GPU; a local cluster has this many
-        workers,
-            each with a GPU of its own.
+        gpus: with a scheduler, each task takes one of the workers' resource GPU (`dask worker --resources
+            GPU=1`); a local cluster has this many workers, each of which sees a GPU of its own.
 
     Raises:
-        WorkerError: Dask is not installed, or nobody answers at the address.
+        ToolMissing: Dask is not installed. WorkerError: the address is none, nobody answers there.
     """
     if scheduler is not None:
-        from golden.workers.cluster import cluster
-
-        with cluster(jobs, scheduler, gpus) as executor:
+        with _cluster(jobs, scheduler, gpus) as executor:
             yield executor
         return
     slots = Slots(jobs)
@@ -51,6 +54,49 @@ def workers(jobs: int, scheduler: str | None = None, gpus: int | None = None) ->
     finally:
         slots.kill()
         slots.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _cluster(jobs: int, scheduler: str, gpus: int | None = None) -> Iterator[Executor]:
+    """The workers of a Dask scheduler, as `workers` returns them."""
+    try:
+        import distributed
+    except ImportError:
+        raise ToolMissing(f"--scheduler needs Dask; install it with: {pip_install('dask')}") from None
+    if scheduler != LOCAL_CLUSTER and not _ADDRESS.fullmatch(scheduler):
+        raise WorkerError(f"scheduler is '{scheduler}', expected an address such as host:8786, or local")
+    with contextlib.ExitStack() as stack:
+        place: Any = scheduler
+        if scheduler == LOCAL_CLUSTER:
+            place = stack.enter_context(_local_cluster(distributed, jobs, gpus))
+        try:
+            # Seconds in which a scheduler must answer.
+            patience = 20.0
+            client = stack.enter_context(distributed.Client(place, timeout=patience))
+        except (OSError, TimeoutError) as error:
+            raise WorkerError(f"no Dask scheduler answers at {scheduler}: {error}") from None
+        # Not pure: a shard that is run again is run, and not looked up by its name.
+        needs = {} if gpus is None else {"resources": {"GPU": 1}}
+        yield stack.enter_context(client.get_executor(pure=False, **needs))
+
+
+def _local_cluster(distributed: Any, jobs: int, gpus: int | None) -> Any:
+    """A cluster in this machine: processes, or one for each GPU."""
+    if gpus is None:
+        return distributed.LocalCluster(jobs, threads_per_worker=1, dashboard_address=None)
+    workers = {
+        index: {
+            "cls": distributed.Nanny,
+            "options": {
+                "nthreads": 1,
+                "resources": {"GPU": 1},
+                "env": {"CUDA_VISIBLE_DEVICES": str(index)},
+            },
+        }
+        for index in range(gpus)
+    }
+    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard_address": None, "dashboard": False}}
+    return distributed.SpecCluster(scheduler=scheduler, workers=workers)
 
 
 class Slots(Executor):

@@ -109,7 +109,6 @@ _OUT_VALID = Key(
     ),
     "the output's valid",
 )
-_OUT_READY = Key("ready", _signal(_only_if("valid")), "the output's ready", None)
 _INTERVAL = Key("interval", _COUNT, "least number of cycles from one set of operands to the next", 1)
 HANDSHAKE = Variants(
     "kind",

@@ -84,11 +84,6 @@ class Plan:
         """(count, 4): what engines read, a row a vector."""
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
-    @property
-    def engaged_stalls(self) -> Words:
-        """(count,): how many results up to each wait from when they are offered."""
-        return np.asarray(np.cumsum(self.stall >= ENGAGED), np.uint32)
-
 
 def plan(traffic: Traffic, count: int) -> Plan:
     """Draws a traffic for a number of vectors. Each column is drawn by itself: without backpressure, say, the

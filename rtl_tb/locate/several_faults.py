@@ -1,22 +1,66 @@
-"""Explanations of the vectors that a change of the text leaves wrong: the changed unit has one fault less,
-and a hypothesis about the arithmetic may name the remaining one."""
+"""A unit with several faults: operands that show one fault of its text alone, and the faults that a change of
+the text leaves, which a hypothesis about the arithmetic may name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from golden.errors import MmagoldError
 from golden.identify.diagnosis import Diagnosis
+from golden.identify.minimising import minimise, of_one_kind
+from golden.program.signature import Operands
+from golden.vectors.tiles import element
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.result import RemainingFault
-from rtl_tb.runs.example import Example, run_of, smallest
+from rtl_tb.runs.example import Example, example_of, first_failing, run_of, smallest
 from rtl_tb.runs.hypotheses import explain_results
 from rtl_tb.runs.sequences import Progress
 from rtl_tb.runs.verdict import Verdict
 
+Flags = npt.NDArray[np.bool_]
 _PARTS = 2
 """Faults that may explain what is left: more of them explain much by chance."""
+
+
+def example_of_fault(
+    verdict: Verdict, job: Job, changed: Job, only: Flags, look: Callable[[], None]
+) -> Example | None:
+    """The smallest operands found with which a unit is wrong, and with a change of its text right.
+
+    Args:
+        job: of the unit, `changed` of the unit with the change.
+        only: (count,), the vectors of the verdict that the change makes right.
+        look: raises RtlError if the time is over.
+
+    Returns:
+        None if the unit keeps its accumulator, or the first vector of `only` does not fail by itself.
+    """
+    vectors = verdict.vectors
+    if vectors.instruction.state or not only.any():
+        return None
+    vector, place = first_failing(replace(verdict, wrong=only), job.dut.compare)
+    given = element(vectors.operands, vector, *place) if place else vectors[vector : vector + 1].operands
+    operands = given if place else {name: codes[0] for name, codes in given.items()}
+    run, other = (run_of(verdict.outcome.engine, each, place) for each in (job, changed))
+
+    def shows(batch: Operands) -> Flags:
+        look()
+        return np.asarray(run.failed(batch) & ~other.failed(batch))
+
+    def alone(one: Operands) -> bool:
+        return bool(shows({name: np.asarray(codes)[None] for name, codes in one.items()})[0])
+
+    try:
+        if not alone(operands):
+            return None
+        least = minimise(vectors.instruction, operands, of_one_kind(vectors.instruction, operands, shows))
+        return example_of(run, least, vector, job.dut.compare) if alone(least) else None
+    except MmagoldError:
+        return None
 
 
 def remaining_faults_of(

@@ -14,10 +14,10 @@ from golden.identify.diagnosis import Diagnosis, Fault, Hypothesis
 from golden.vectors.vectorset import default_set
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
-from rtl_tb.locate import remaining_faults
+from rtl_tb.locate import several_faults
 from rtl_tb.locate.budget import Budget
-from rtl_tb.locate.remaining_faults import remaining_faults_of
 from rtl_tb.locate.result import Edit, Repair
+from rtl_tb.locate.several_faults import remaining_faults_of
 from rtl_tb.runs.verdict import Verdict, judge
 
 
@@ -37,7 +37,7 @@ def without_element_2(vectors: Any) -> Any:
 
 
 def test_what_is_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remaining_faults, "_example", lambda *_: None)
+    monkeypatch.setattr(several_faults, "_example", lambda *_: None)
     verdict, job = answered(tmp_path, without_element_2)
     (one,) = remaining_faults_of(verdict, job, job, lambda: None)
     assert "k = 2 left out" in one.text and one.explains == int(verdict.failed.sum()) > 0
@@ -70,5 +70,5 @@ def test_what_no_hypothesis_explains_wholly_is_not_said(
     verdict, job = answered(tmp_path, without_element_2)
     near = Hypothesis("x", "x", job.dut.instruction, remaining=1, total=1000)
     far = Diagnosis(job.dut.instruction, (near,), 900, 1000, faults=(Fault("x", "x", 899),))
-    monkeypatch.setattr(remaining_faults, "explain_results", lambda *_: far)
+    monkeypatch.setattr(several_faults, "explain_results", lambda *_: far)
     assert verdict.failed.any() and remaining_faults_of(verdict, job, job, lambda: None) == ()
