@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from rtl_tb.check.record import Check
     from rtl_tb.engines.settings import Settings
 
+_DutFile = Annotated[
+    Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
+]
+_Build = Annotated[Path, typer.Option("--build", help="Folder for compiled simulations.")]
+
 
 def _engines() -> list[str]:
     from rtl_tb.engines import ENGINES
@@ -199,7 +204,7 @@ def check(
             autocompletion=lambda: ["warn", "fail"],
         ),
     ] = "warn",
-    build: Annotated[Path, typer.Option("--build", help="Folder for compiled simulations.")] = Path("build"),
+    build: _Build = Path("build"),
     coverage: Annotated[
         Path | None,
         typer.Option("--coverage", help="Add the coverage to this .json file, and write it as .html."),
@@ -282,9 +287,7 @@ def check(
 
 
 def prove(
-    file: Annotated[
-        Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
-    ],
+    file: _DutFile,
     seconds: Annotated[
         float,
         typer.Option(
@@ -297,7 +300,7 @@ def prove(
     failures: Annotated[
         Path, typer.Option("--failures", help="Folder for the capsule of a counterexample.")
     ] = Path("failures"),
-    build: Annotated[Path, typer.Option("--build", help="Folder for compiled simulations.")] = Path("build"),
+    build: _Build = Path("build"),
     as_json: Json = False,
 ) -> None:
     """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong.
@@ -307,6 +310,7 @@ def prove(
     from golden.proof.report import print_outcome
     from rtl_tb.check.options import Options
     from rtl_tb.check.report import ReportPrinter
+    from rtl_tb.dut.description import load_dut
     from rtl_tb.prove.proof import prove as run_proof
 
     console = PlainConsole()
@@ -322,7 +326,7 @@ def prove(
             progress(text, 0, 0)
 
         options = Options(failures=failures, build=build, budget=30.0)
-        found = run_proof(file, seconds, options, tell, listen, jobs)
+        found = run_proof(load_dut(file), seconds, options, tell, listen, jobs)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
@@ -566,9 +570,7 @@ def ucis(
 
 
 def uvm(
-    file: Annotated[
-        Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
-    ],
+    file: _DutFile,
     out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
     count: Annotated[int, typer.Option("--count", min=1, help="Vectors in the vector file.")] = 2000,
     seed: Seed = 1,

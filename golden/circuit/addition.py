@@ -484,21 +484,10 @@ def _reduced(
 
 def _made_nan(build: Builder, step: Additions | Fma, like: Number) -> Number:
     """A NaN that comes of numbers."""
-    payload, sign = None, build.no
-    if step.nan is not None:
-        fmt = step.format
-        number = build.decode(fmt, build.words.constant(step.nan, fmt.bits))
-        payload, sign = number.payload, number.sign
-    return replace(
-        like,
-        nan=build.yes,
-        infinity=build.no,
-        zero=build.no,
-        sign=sign,
-        zero_sign=None,
-        payload=payload,
-        code=None,
-    )
+    if step.nan is None:
+        return _as_nan(build, like, build.no, None)
+    number = build.decode(step.format, build.words.constant(step.nan, step.format.bits))
+    return _as_nan(build, like, number.sign, number.payload)
 
 
 def _handed(build: Builder, nan: Number, quieted: bool, like: Number) -> Number:
@@ -506,7 +495,10 @@ def _handed(build: Builder, nan: Number, quieted: bool, like: Number) -> Number:
     payload = nan.payload
     if quieted and payload is not None:
         payload = build.words.either(payload, build.words.constant(1 << (payload.width - 1), payload.width))
-    sign = build.sign_of(nan)
+    return _as_nan(build, like, build.sign_of(nan), payload)
+
+
+def _as_nan(build: Builder, like: Number, sign: Word, payload: Word | None) -> Number:
     return replace(
         like,
         nan=build.yes,

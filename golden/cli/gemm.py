@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 _A = Annotated[Path, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
 _B = Annotated[Path, typer.Option("--b", help="B (K, N), .npy.")]
+_C = Annotated[Path | None, typer.Option("--c", help="C (M, N), .npy, of D's format.")]
+_Metadata = Annotated[
+    Path | None, typer.Option("--metadata", help="Nibbles (M, K/chunk) of a sparse A, .npy.")
+]
+_ScaleA = Annotated[
+    Path | None, typer.Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
+]
+_ScaleB = Annotated[Path | None, typer.Option("--scale-b", help="Scales of B, .npy.")]
+_Bias = Annotated[Path | None, typer.Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")]
 
 
 def run(
@@ -31,13 +40,11 @@ def run(
     ],
     a: _A,
     b: _B,
-    c: Annotated[Path | None, typer.Option("--c", help="C (M, N).")] = None,
-    metadata: Annotated[
-        Path | None, typer.Option("--metadata", help="Sparse A: metadata nibbles, .npy.")
-    ] = None,
-    scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Scales of A.")] = None,
-    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Scales of B.")] = None,
-    bias: Annotated[Path | None, typer.Option("--bias", help="Bias, if the plan has one.")] = None,
+    c: _C = None,
+    metadata: _Metadata = None,
+    scale_a: _ScaleA = None,
+    scale_b: _ScaleB = None,
+    bias: _Bias = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write D to this .npy file.")] = None,
     against: Annotated[
         Path | None, typer.Option("--against", help="Compare with this D; status 1 if a bit differs.")
@@ -102,17 +109,11 @@ def plan(
     ] = None,
     b: Annotated[Path | None, typer.Option("--b", help="B (K, N), .npy.")] = None,
     d: Annotated[Path | None, typer.Option("--d", help="D (M, N), .npy: the results of the kernel.")] = None,
-    metadata: Annotated[
-        Path | None, typer.Option("--metadata", help="Nibbles (M, K/chunk) of a sparse A, .npy.")
-    ] = None,
-    scale_a: Annotated[
-        Path | None, typer.Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
-    ] = None,
-    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Scales of B, .npy.")] = None,
-    c: Annotated[Path | None, typer.Option("--c", help="C (M, N), .npy, of D's format.")] = None,
-    bias: Annotated[
-        Path | None, typer.Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")
-    ] = None,
+    metadata: _Metadata = None,
+    scale_a: _ScaleA = None,
+    scale_b: _ScaleB = None,
+    c: _C = None,
+    bias: _Bias = None,
     alpha: Annotated[str, typer.Option("--alpha", help="Factor of the product, such as 0.5 or 1/3.")] = "1",
     beta: Annotated[str, typer.Option("--beta", help="Factor of C.")] = "1",
     ask: Annotated[

@@ -24,9 +24,8 @@ from golden.traits import Traits
 
 if TYPE_CHECKING:
     from golden.explain.trace import Trace
-    from golden.model.dispatch import ModeEngine
     from golden.model.engine import Engine
-    from golden.model.sequences import SequenceEngine
+    from golden.model.unit_engines import ModeEngine, SequenceEngine
     from golden.registers.fragments import Fragments
 
 Bits = npt.NDArray[Any]
@@ -90,7 +89,7 @@ class Instruction(Signature, NotebookHtml):
     def engine(self) -> Engine | ModeEngine | SequenceEngine:
         """The C core loaded with this instruction's program, or with those of its modes."""
         if self.state:
-            from golden.model.sequences import SequenceEngine
+            from golden.model.unit_engines import SequenceEngine
 
             return SequenceEngine(self, self.engine_of_one)
         return self.engine_of_one
@@ -98,8 +97,8 @@ class Instruction(Signature, NotebookHtml):
     @cached_property
     def engine_of_one(self) -> Engine | ModeEngine:
         """The same for dot products with c as an operand, also where the unit holds it."""
-        from golden.model.dispatch import ModeEngine
         from golden.model.engine import Engine
+        from golden.model.unit_engines import ModeEngine
 
         if self.state:
             return self.stateless.engine_of_one
@@ -270,7 +269,7 @@ class Instruction(Signature, NotebookHtml):
         shape: that of `dot`, or of the matrix API. `held`: what a unit that keeps its accumulator holds at
         first."""
         if self.state:
-            from golden.model.sequences import SequenceEngine
+            from golden.model.unit_engines import SequenceEngine
 
             return SequenceEngine(self, self.engine_of_one).results(dict(operands), matrices, held)
         return self.engine_of_one.results(dict(operands), matrices)

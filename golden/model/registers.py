@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.model.dispatch import ModeEngine
 from golden.model.engine import Engine, library
 from golden.model.layout import lower_format
+from golden.model.unit_engines import ModeEngine
 from golden.number.formats import Format, Kind, Number
 from golden.program.keys import REGISTER
 from golden.program.program import Program

@@ -328,17 +328,7 @@ def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`, gpu:NAME into `mmagold dissect` and the GPU into
     `mmagold study`; the entry point that pyproject.toml names."""
     from golden.identify.blackbox.plugins import CHIPS, OPENERS
-    from hw_capture.cli import (
-        ablation,
-        campaign,
-        functions,
-        invariance,
-        products,
-        profile,
-        sass,
-        timing,
-        timing_export,
-    )
+    from hw_capture.cli import ablation, campaign, functions, invariance, products, profile, sass, timing
 
     OPENERS.append(_open_box)
     CHIPS.append(_open_chip)
@@ -352,4 +342,3 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(sass.sass)
     profile.add_commands(app)
     timing.add_commands(app)
-    timing.timing_app.command("export")(timing_export.export)

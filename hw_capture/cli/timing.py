@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tables and our measurements.")
 OURS = "hopper_h200"
+_Tolerance = Annotated[
+    float,
+    typer.Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
+]
+
+
+def _simulators() -> list[str]:
+    from golden.catalog.simulators import simulators
+
+    return list(simulators())
 
 
 def _tables() -> list[str]:
@@ -170,10 +180,7 @@ def compare(
             "--with", help="Published files (default: those of our architecture).", autocompletion=_tables
         ),
     ] = None,
-    tolerance: Annotated[
-        float,
-        typer.Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
-    ] = 3.0,
+    tolerance: _Tolerance = 3.0,
     as_json: Json = False,
 ) -> None:
     """Compares our measurements with published ones.
@@ -327,10 +334,7 @@ def rerun(
         str, typer.Argument(help="A file of spec/timing, or a path.", autocompletion=_tables, metavar="FIRST")
     ],
     second: Annotated[str, typer.Argument(help="Another recording of the same figures.", metavar="SECOND")],
-    tolerance: Annotated[
-        float,
-        typer.Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
-    ] = 1.0,
+    tolerance: _Tolerance = 1.0,
     as_json: Json = False,
 ) -> None:
     """Compares two recordings of the same code: which figures are reproduced."""
@@ -391,3 +395,46 @@ def plot(
         raise typer.BadParameter(f"'{form}', expected svg or png", param_hint="--format")
     for path in plots.draw(ours, out, [only] if only else None, form):
         typer.echo(str(path))
+
+
+@timing_app.command()
+def export(
+    simulator: Annotated[str, typer.Argument(help="accel-sim or gpgpu-sim.", autocompletion=_simulators)],
+    sources: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            help="Files of spec/timing of one device, or paths (default: ours).",
+            autocompletion=_tables,
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File (default: standard output).")] = None,
+) -> None:
+    """Writes latencies and initiation intervals by opcode class as a cycle-level simulator takes them.
+
+    What was not measured is left out, with a comment; the simulator's own file then keeps its figure.
+    """
+    from golden.catalog.simulators import fragment, get_simulator
+    from golden.catalog.timing import load, names
+    from golden.errors import UnknownNameError
+    from golden.files.output import write_text
+
+    get_simulator(simulator)
+    chosen = sources or [name for name in names() if name == OURS or name.startswith(f"{OURS}_")]
+    figures = [figure for name in chosen for figure in load(name)]
+    devices = list(dict.fromkeys(figure.device for figure in figures))
+    if len(devices) > 1:
+        raise typer.BadParameter(
+            f"{' and '.join(devices)}, expected the figures of one device", param_hint="--from"
+        )
+    made = fragment(simulator, figures)
+    if not made.written:
+        raise UnknownNameError(
+            f"no option of {simulator} has a figure in {', '.join(chosen)}: {made.missing[0]}"
+        )
+    if out is None:
+        typer.echo(made.text, nl=False)
+    else:
+        write_text(out, made.text)
+    for line in made.missing:
+        typer.echo(f"left out: {line}", err=True)

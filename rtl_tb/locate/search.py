@@ -49,14 +49,13 @@ from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.changes import Changes, Choice, design_of, find_changes
 from rtl_tb.locate.choices import Built, build, new_names, room_of
 from rtl_tb.locate.clusters import Samples
-from rtl_tb.locate.hints import suspicious_lines
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.result import Edit, Repair, SingleFault
 from rtl_tb.locate.selector import numbers
 from rtl_tb.locate.several_faults import example_of_fault, remaining_faults_of
 from rtl_tb.locate.sources import Place
-from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants
+from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
 from rtl_tb.locate.texts import Texts, with_changes
 from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators

@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.builds import warnings_of
 from rtl_tb.locate.changes import Changes, Choice
 from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.sources import Place
@@ -30,6 +32,21 @@ _STEPS = 4
 _WORD = re.compile(
     r"\b(?!(?:if|else|begin|end|assign|wire|reg|logic|signed|case|default|input|output)\b)[A-Za-z_][\w$]*"
 )
+_LINT_KINDS = (
+    "WIDTH",
+    "SELRANGE",
+    "ASCRANGE",
+    "UNUSED",
+    "UNDRIVEN",
+    "UNSIGNED",
+    "CMPCONST",
+    "PINCONNECTEMPTY",
+)
+_MOST_LINES = 30
+"""Lines; if the lint warns of more, the unit was not written for it, and its warnings are ignored."""
+_LINT_PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):\d+: ")
+_LINT_NAME = re.compile(r"'(?:\w+\.)*([A-Za-z_][\w$]*)'")
+_DECLARES = r"^[^/\n]*\b(?:logic|wire|reg|int|bit|localparam|parameter|input|output)\b[^;\n]*\b{}\b"
 
 
 @dataclass
@@ -110,3 +127,21 @@ def ranked_constants(
         likely = one.kind == "declaration" or (one.place.file, line) in hinted
         keyed.append((not likely, one.kind != "declaration", turn // 3, -round(score, 2), turn, at))
     return [listed[at] for *_, at in sorted(keyed)]
+
+
+def suspicious_lines(dut: Dut, changes: Changes) -> set[tuple[Path, int]]:
+    """File and line of each lint warning, and of the declarations of the signals that it names: a wrong
+    constant often leaves a signal a bit short, or selects missing bits. A search tries these lines first."""
+    found: set[tuple[Path, int]] = set()
+    for warning in warnings_of(dut, _LINT_KINDS):
+        place = _LINT_PLACE.match(warning)
+        file = None if place is None else Path(place["file"]).resolve()
+        if place is None or file not in changes.texts:
+            continue
+        found.add((file, int(place["line"])))
+        if len(found) > _MOST_LINES:
+            break
+        for name in _LINT_NAME.findall(warning):
+            for declared in re.finditer(_DECLARES.format(name), changes.texts[file], re.MULTILINE):
+                found.add((file, changes.texts[file].count("\n", 0, declared.end()) + 1))
+    return found if len(found) <= _MOST_LINES else set()

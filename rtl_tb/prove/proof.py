@@ -32,7 +32,7 @@ from rtl_tb.check.check import check_dut
 from rtl_tb.check.explain import Listen
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
-from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.description import Dut
 from rtl_tb.errors import RtlError
 from rtl_tb.prove.netlist import Transaction
 from rtl_tb.prove.problem import changed_problem, problem_of, results_of_models
@@ -89,29 +89,6 @@ class Proof:
 
 
 def prove(
-    file: str | Path,
-    seconds: float = 300.0,
-    options: Options | None = None,
-    tell: Tell = lambda _text: None,
-    listen: Listen | None = None,
-    jobs: int = 1,
-) -> Proof:
-    """Proves or refutes the unit that `file` describes.
-
-    Args:
-        seconds: for the search; a proof has as long again to be checked.
-        options: of the check that explains a counterexample.
-        jobs: processes that ask of cases, and check lemmas, at a time.
-
-    Raises:
-        SpecError: the description is wrong. Unreadable: the unit is none of which this can be said.
-        CircuitError: its specification has no circuit. SimulatorMissing: a tool is not installed.
-        RtlError: the circuit of the specification and golden's model differ.
-    """
-    return prove_dut(load_dut(file), seconds, options, tell, listen, jobs)
-
-
-def prove_dut(
     dut: Dut,
     seconds: float = 300.0,
     options: Options | None = None,
@@ -119,10 +96,17 @@ def prove_dut(
     listen: Listen | None = None,
     jobs: int = 1,
 ) -> Proof:
-    """Proves or refutes a unit whose description is read already.
+    """Proves or refutes a unit.
+
+    Args:
+        seconds: for the search; a proof has as long again to be checked.
+        options: of the check that explains a counterexample.
+        jobs: processes that ask of cases, and check lemmas, at a time.
 
     Raises:
-        As prove does.
+        Unreadable: the unit is none of which this can be said. CircuitError: its specification has no
+        circuit. SimulatorMissing: a tool is not installed. RtlError: the circuit of the specification and
+        golden's model differ.
     """
     start = time.monotonic()
     tell("reading the unit")

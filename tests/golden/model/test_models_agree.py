@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from instruction_sets import instruction_sets
 from long_run import long_after
+from random_operands import as_dots
 from tiles import CLASSES, Tiles
 
 import golden
@@ -148,18 +149,6 @@ def matrices(ins: Instruction, batch: int, rng: np.random.Generator) -> Operands
             operands[name] = columns[name].reshape(batch, ins.n, -1).swapaxes(-1, -2)
     operands["c"] = points["c"].reshape(batch, ins.m, ins.n)
     return operands
-
-
-def as_dots(operands: Operands) -> Operands:
-    """The same products through the broadcasting of the dot API: rows (…, m, 1, k) against columns (…, 1,
-    n, k)."""
-    views = {}
-    for name, array in operands.items():
-        if name in ("b", "scale_b"):
-            views[name] = array.swapaxes(-1, -2)[..., None, :, :]
-        else:
-            views[name] = array if name == "c" else array[..., :, None, :]
-    return views
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -33,14 +33,13 @@ from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
 from rtl_tb.locate.changes import Changes, Choice, find_changes
 from rtl_tb.locate.choices import _not_blamed
-from rtl_tb.locate.hints import suspicious_lines
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.result import Edit, Repair
 from rtl_tb.locate.search import Score, Search, _order, find_repairs
 from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.sources import Place
-from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants
+from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
 from rtl_tb.locate.texts import Texts
 from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators

@@ -25,7 +25,7 @@ from rtl_tb.errors import RtlError
 from rtl_tb.prove import proof
 from rtl_tb.prove.netlist import Unreadable
 from rtl_tb.prove.problem import problem_of
-from rtl_tb.prove.proof import prove_dut
+from rtl_tb.prove.proof import prove
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("pyosys")
@@ -67,7 +67,7 @@ def options(folder: Path) -> Options:
     ],
 )
 def test_units_of_two_structures_are_proved(body: str, tmp_path: Path) -> None:
-    found = prove_dut(unit(body + REGISTERED, tmp_path), 60)
+    found = prove(unit(body + REGISTERED, tmp_path), 60)
     assert found.verdict == PROVED and not found.open
     assert sum(found.outcome.lemmas.values()) > 0 and len(found.outcome.faults) == verdict.FAULTS
 
@@ -79,7 +79,7 @@ def test_carry_save_adders_are_found_to_be_the_sum(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dut", [load("fda_volta_f16"), load_dut(OTHER)], ids=["reference", "other"])
 def test_a_fused_dot_add_is_proved(dut: Dut) -> None:
-    found = prove_dut(dut, 120)
+    found = prove(dut, 120)
     assert found.verdict == PROVED, found.open
     assert "values alone" not in found.outcome.lemmas
 
@@ -99,7 +99,7 @@ QUICK = ("48 bits of operands", "one sum")
     "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in RARE]
 )
 def test_a_rare_fault_is_refuted_by_operands_that_the_simulator_gets_wrong(name: str, tmp_path: Path) -> None:
-    found = prove_dut(unit(SUM.replace(*RARE[name]) + REGISTERED, tmp_path), 60, options(tmp_path))
+    found = prove(unit(SUM.replace(*RARE[name]) + REGISTERED, tmp_path), 60, options(tmp_path))
     assert found.verdict == REFUTED and found.operands is not None
     assert found.check is not None and not found.check.passed
     assert found.check.verdict.failed[0], "the counterexample is the first vector"
@@ -114,7 +114,7 @@ def test_a_fault_in_a_fused_dot_add_is_refuted(tmp_path: Path) -> None:
 
 
 def test_what_is_not_settled_in_time_is_open_and_says_what_is_left() -> None:
-    found = prove_dut(load("fma_f64_dmma"), 2)
+    found = prove(load("fma_f64_dmma"), 2)
     assert found.verdict == OPEN and found.operands is None
     assert len(found.open) > 1 and "the time ended" in found.open[-1]
 
@@ -124,7 +124,7 @@ def test_a_proof_that_is_not_accepted_is_open(tmp_path: Path, monkeypatch: pytes
         raise checker.NotAProof("lemma 3 does not hold")
 
     monkeypatch.setattr(checker, "check", refuse)
-    found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60)
+    found = prove(unit(SUM + REGISTERED, tmp_path), 60)
     assert found.verdict == OPEN and "lemma 3" in found.open[0]
 
 
@@ -132,7 +132,7 @@ def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdict, "planted", lambda problem, _seed: (problem, "nothing at all"))
-    found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60)
+    found = prove(unit(SUM + REGISTERED, tmp_path), 60)
     assert found.verdict == OPEN and "planted" in found.open[0]
 
 
@@ -197,7 +197,7 @@ def test_excluded_classes_of_an_operand_whose_format_the_mode_chooses_are_refuse
 def test_a_text_with_a_branch_for_each_tool_is_not_proved(tmp_path: Path) -> None:
     """The netlist is right, and what the simulator reads is not."""
     chosen = "`ifdef VERILATOR\n    wire [31:0] mine = 0;\n`else\n    wire [31:0] mine = right;\n`endif\n"
-    found = prove_dut(
+    found = prove(
         unit(SUM + chosen + REGISTERED.replace("<= right", "<= mine"), tmp_path), 60, options(tmp_path)
     )
     assert found.verdict == OPEN and "fail in the simulator" in found.open[0]
@@ -207,14 +207,14 @@ def test_what_the_simulator_gets_right_is_no_counterexample(tmp_path: Path) -> N
     """Verilator takes zero for the x that may be anything; the check that explains runs it as ones, too."""
     dut = unit(SUM.replace(": sum[31:0];", ": sum[31:0] | 32'(1'bx & c[0]);") + REGISTERED, tmp_path)
     zeros = replace(options(tmp_path), four_states=False, synthesis="off")
-    found = prove_dut(dut, 60, zeros)
+    found = prove(dut, 60, zeros)
     assert found.verdict == OPEN and "x" in found.open[0] and found.operands is not None
 
 
 @pytest.mark.long
 def test_what_the_simulator_gets_wrong_with_ones_for_x_is_one(tmp_path: Path) -> None:
     dut = unit(SUM.replace(": sum[31:0];", ": sum[31:0] | 32'(1'bx & c[0]);") + REGISTERED, tmp_path)
-    assert prove_dut(dut, 60, options(tmp_path)).verdict == REFUTED
+    assert prove(dut, 60, options(tmp_path)).verdict == REFUTED
 
 
 def test_what_the_comparison_allows_is_no_difference(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_what_the_comparison_allows_is_no_difference(tmp_path: Path) -> None:
     (tmp_path / "any.yaml").write_text(text + "compare: {nan: any}\n")
     problem, _ = problem_of(load_dut(tmp_path / "strict.yaml"))
     assert verdict.searched(Sweep(problem, time.monotonic() + 60))[0] == REFUTED
-    relaxed = prove_dut(load_dut(tmp_path / "any.yaml"), 60, options(tmp_path))
+    relaxed = prove(load_dut(tmp_path / "any.yaml"), 60, options(tmp_path))
     assert relaxed.verdict == PROVED and any("nan: any" in text for text in relaxed.claim)
 
 
