@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from golden.catalog.timing import Figure, load, names
 from golden.errors import FileFormatError, ToolMissing, no_match, pip_install
 from golden.files.output import write_whole
-from golden.studies import instruction_plots, kernel_plots
+from golden.studies import instruction_plots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -25,7 +25,13 @@ FIGURES = {
 }
 """The paper's figures and what they show."""
 _MARGINS = {"left": 0.06, "right": 0.99, "bottom": 0.12, "top": 0.86, "wspace": 0.13}
+_SHARE = "share_of_peak"
+"""A quantity that only files of `mmagold bench-kernels` have."""
+_KERNEL_COLOURS = ("#6673b3", "#35a19b", "#e0a030", "#d0553d")
 _COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
+
+_Shown = tuple[str, int, int | None, str, float]
+"""Kernel, size, stages, what else is swept, and TFLOP/s."""
 
 
 def draw(
@@ -57,7 +63,7 @@ def _pictures(ours: str | Path, figures: list[Figure], chosen: Sequence[str] | N
     """The pictures by the stem of their file."""
     if chosen is None and any(figure.key.size for figure in figures):
         return {"sizes": staircase(figures), "strides": staircase(figures, strides=True)}
-    if chosen is None and any(figure.quantity == kernel_plots.MARK for figure in figures):
+    if chosen is None and any(figure.quantity == _SHARE for figure in figures):
         return {"kernels": products(figures)}
     if chosen is None and instruction_plots.by_count(figures):
         return {"clocks": clocks(figures)}
@@ -99,8 +105,8 @@ def products(figures: Sequence[Figure]) -> Picture:
     """Returns the throughput of whole products by kernel, size and stages as a matplotlib figure."""
     canvas = _canvas()
     left, right = canvas.subplots(1, 2, gridspec_kw=_MARGINS)
-    shown = [figure for figure in figures if figure.quantity == kernel_plots.QUANTITY]
-    kernel_plots.fill(left, right, shown)
+    shown = [figure for figure in figures if figure.quantity == "chip_throughput"]
+    _fill_products(left, right, shown)
     canvas.suptitle(f"Matrix products in bf16, sums in f32, {shown[0].device}", fontsize=11)
     return canvas
 
@@ -238,5 +244,60 @@ def _finish(axes: Any, warps: Sequence[int], title: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+# Whole matrix products ------------------------------------------------------------------------------------
+
+
+def product_parts(variant: str) -> tuple[int, int | None, str]:
+    """Size, stages and what else is swept, of a variant such as "2048, n256, 4 stages, cluster 2"."""
+    size, *others = variant.split(", ")
+    stages = next((int(part.split()[0]) for part in others if part.endswith(" stages")), None)
+    return int(size), stages, ", ".join(part for part in others if not part.endswith(" stages"))
+
+
+def _fill_products(left: Any, right: Any, figures: Sequence[Figure]) -> None:
+    """Draws into two axes of matplotlib; `figures` are those of one file that `mmagold bench-kernels`
+    wrote."""
+    shown = [
+        (figure.instruction, *product_parts(figure.key.variant), figure.value or 0.0) for figure in figures
+    ]
+    _best(left, shown)
+    largest = max(size for _, size, *_ in shown)
+    _by_stages(right, [one for one in shown if one[1] == largest])
+    right.set_title(f"by stages of shared memory, {largest} x {largest} x {largest} (TFLOP/s)", fontsize=10)
+
+
+def _best(axes: Any, shown: Sequence[_Shown]) -> None:
+    kernels, sizes = (list(dict.fromkeys(one[i] for one in shown)) for i in (0, 1))
+    width = 0.8 / len(sizes)
+    for place, size in enumerate(sizes):
+        values = [max(one[4] for one in shown if one[:2] == (kernel, size)) for kernel in kernels]
+        x = [i + (place - (len(sizes) - 1) / 2) * width for i in range(len(kernels))]
+        axes.bar(x, values, width, label=str(size), color=_KERNEL_COLOURS[place % len(_KERNEL_COLOURS)])
+    axes.set_xticks(range(len(kernels)), [str(name).replace("_", "\n") for name in kernels], fontsize=7)
+    axes.set_title("best of each kernel, by size (TFLOP/s)", fontsize=10)
+    _finish_products(axes, "upper left")
+
+
+def _by_stages(axes: Any, shown: Sequence[_Shown]) -> None:
+    series: dict[str, dict[int, float]] = {}
+    for kernel, _, stages, others, value in shown:
+        if stages is not None:
+            series.setdefault(f"{kernel} {others}".strip(), {})[stages] = value
+    for label, points in series.items():
+        axes.plot(list(points), list(points.values()), marker="o", markersize=4, label=label)
+    axes.set_xlabel("Stages")
+    axes.set_xticks(sorted({stages for points in series.values() for stages in points}))
+    _finish_products(axes, "lower right")
+
+
+def _finish_products(axes: Any, corner: str) -> None:
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.legend(frameon=False, fontsize=7, loc=corner, ncols=2)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -26,6 +26,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._shards, self._reasons = (Results(folder / kind, FORMAT) for kind in ("shards", "reasons"))
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -43,27 +44,18 @@ class Store:
 
     def get(self, shard: Shard) -> Result | None:
         """The result of a shard, or None where there is none that holds."""
-        return self._get("shards", shard)
+        return self._shards.get(shard.key) if shard.listed else None
 
     def put(self, shard: Shard, result: Result) -> None:
         """Keeps a result; what could not be run is none."""
-        self._put("shards", shard, result)
+        self._shards.put(shard.key, result)
 
     def explained(self, shard: Shard) -> Result | None:
         """Why a shard fails; None where that is not known, or its capsule has gone."""
-        found = self._get("reasons", shard)
+        found = self._reasons.get(shard.key) if shard.listed else None
         capsule = found["report"]["capsule"] if found else None
         return found if capsule is None or Path(capsule).is_dir() else None
 
     def put_explained(self, shard: Shard, reason: Result) -> None:
         """Keeps why a shard fails."""
-        self._put("reasons", shard, reason)
-
-    def _get(self, kind: str, shard: Shard) -> Result | None:
-        return self._results(kind).get(shard.key) if shard.listed else None
-
-    def _put(self, kind: str, shard: Shard, result: Result) -> None:
-        self._results(kind).put(shard.key, result)
-
-    def _results(self, kind: str) -> Results:
-        return Results(self.folder / kind, FORMAT)
+        self._reasons.put(shard.key, reason)

@@ -21,7 +21,7 @@ from golden.catalog import timing as tables
 from golden.catalog.timing import Key
 from golden.cli.app import app
 from golden.errors import UnknownNameError
-from golden.studies import kernel_plots
+from golden.studies.timing_plots import product_parts
 from hw_capture.errors import DeviceError, SassError
 from hw_capture.kernels import toolchain
 from hw_capture.timing.ablation import banks, machine_code, report, run, variants
@@ -334,9 +334,9 @@ def test_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
 
 
 def test_variants_are_taken_apart() -> None:
-    assert kernel_plots.parts("2048") == (2048, None, "")
-    assert kernel_plots.parts("8192, 3 stages") == (8192, 3, "")
-    assert kernel_plots.parts("4096, n256, 4 stages, cluster 2") == (4096, 4, "n256, cluster 2")
+    assert product_parts("2048") == (2048, None, "")
+    assert product_parts("8192, 3 stages") == (8192, 3, "")
+    assert product_parts("4096, n256, 4 stages, cluster 2") == (4096, 4, "n256, cluster 2")
 
 
 def test_a_picture_of_the_kernels(tmp_path) -> None:
