@@ -37,33 +37,23 @@ def dissect(
         ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", min=1, help="Functions and programs: products of a dot product (K).")
+        int | None, typer.Option("--k", min=1, help="Functions and programs: products of a dot product.")
     ] = None,
     scale_block: Annotated[
         int | None,
-        typer.Option(
-            "--scale-block",
-            min=1,
-            help="Functions and programs with block scales: elements that share a scale.",
-        ),
+        typer.Option("--scale-block", min=1, help="With block scales: elements that share a scale."),
     ] = None,
     pattern: Annotated[
-        str | None,
-        typer.Option("--pattern", help="Functions and programs with a sparse a: 2:4, 1:2 or 4:8 pairs."),
+        str | None, typer.Option("--pattern", help="With a sparse a: 2:4, 1:2 or 4:8 pairs.")
     ] = None,
     modes: Annotated[
-        int | None,
-        typer.Option("--modes", help="Functions and programs that take a mode: the number of modes."),
+        int | None, typer.Option("--modes", help="With an operand mode: the number of modes.")
     ] = None,
     state: Annotated[
-        bool,
-        typer.Option(
-            "--state",
-            help="Functions and programs that keep their accumulator: they take clear instead of c.",
-        ),
+        bool, typer.Option("--state", help="A unit that keeps its accumulator: clear instead of c.")
     ] = False,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="Seconds after which no more dot products run on the box.")
+        float, typer.Option("--seconds", help="Seconds in which dot products run on the box.")
     ] = 60,
     asks: Annotated[
         int, typer.Option("--asks", min=500, help="Limit on the dot products that run on the box.")
@@ -79,7 +69,7 @@ def dissect(
     near: Annotated[
         str | None,
         typer.Option(
-            "--near", help="What it should be, architecture:NAME or unit.yaml: the search begins there."
+            "--near", help="What it should be, architecture:NAME or unit.yaml; the search begins there."
         ),
     ] = None,
     solver: Annotated[

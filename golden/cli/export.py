@@ -187,8 +187,7 @@ def export(
         typer.Option("--pipeline", help="sv: a register after each of these steps, such as align,sum."),
     ] = None,
     synth: Annotated[
-        bool,
-        typer.Option("--synth", help="sv: also cells and longest path, by Yosys' generic synthesis."),
+        bool, typer.Option("--synth", help="sv: also cells and longest path, by Yosys' generic synthesis.")
     ] = False,
     arch: Arch = None,
 ) -> None:

@@ -22,8 +22,7 @@ def capture_functions(
         str | None, typer.Option("--only", metavar="REGEX", help="Only functions whose name matches.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Archive (.npz) of words and digests; its manifest is .json."),
+        Path | None, typer.Option("--out", help="Archive (.npz) of words and digests; its manifest is .json.")
     ] = None,
     gpu: Gpu = 0,
     as_json: Json = False,

@@ -25,8 +25,7 @@ import numpy.typing as npt
 
 import golden
 from hw_capture.errors import DeviceError, HwError, ToolMissing
-from hw_capture.gpu.device import Device, Kernel
-from hw_capture.gpu.tensor_map import bf16_rows
+from hw_capture.gpu.device import Device, Kernel, tensor_map_of_bf16_rows
 from hw_capture.timing.ablation.machine_code import Built
 from hw_capture.timing.ablation.variants import Variant
 from hw_capture.timing.building import Progress
@@ -309,7 +308,7 @@ def _matrices(product: Product, variant: Variant, a: Any, b: Any) -> tuple[Any, 
     m, n, _ = variant.tile
     boxes = (m, n // variant.cluster)
     first, second = (
-        product.gpu.upload(bf16_rows(int(matrix), product.size, product.size, box))
+        product.gpu.upload(tensor_map_of_bf16_rows(int(matrix), product.size, product.size, box))
         for matrix, box in zip((a, b), boxes, strict=True)
     )
     return first, second
