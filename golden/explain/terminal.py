@@ -106,8 +106,8 @@ def on_screen(console: Console) -> bool:
 
 class PlainConsole(Console):
     """A console that breaks no line of a pipe or a file, unless COLUMNS says how wide it is, and that never
-    breaks digits: where a terminal is too narrow for a table, columns go (see HouseTable), and what is still
-    too wide is left for the terminal to wrap. No text becomes an emoji: `fpnew.sv:100:` is a place."""
+    breaks digits: where a terminal is too narrow for a table, columns go (see FittingTable), and what is
+    still too wide is left for the terminal to wrap. No text becomes an emoji: `fpnew.sv:100:` is a place."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(emoji=False, **options)

@@ -159,8 +159,8 @@ def compare_with_source(
     engine: str, job: Job, verdict: Verdict
 ) -> tuple[UndrivenSignals | None, Job, Verdict]:
     """Runs the first vectors of a check that passed as a translation (rtl_tb/dut/translated.py) on the
-    source: a translator leaves out delays and assertions, and may err. Returns as compare_starts: the given
-    job and verdict, or those of the source if it fails.
+    source: a translator leaves out delays and assertions, and may err. Returns as compare_initial_values: the
+    given job and verdict, or those of the source if it fails.
 
     Raises:
         As the engine does: a translation without Verilator for its source proves nothing.

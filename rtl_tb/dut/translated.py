@@ -4,7 +4,7 @@ with its wrapper, and what it writes is compiled in place of both.
 The text keeps X: registers start as X, what nothing drives is X, and a multiplexer whose select is X gives X
 where its inputs differ (an `if` in the source would take the second branch). Nothing is optimised, since an
 optimisation may choose a value for an X. Delays and assertions are left out, so that a PASS on such a text is
-no PASS of the source before `ask_source` of rtl_tb/check/initial_values.py has run the source as well.
+no PASS of the source before `compare_with_source` (rtl_tb/check/initial_values.py) has run the source.
 """
 
 from __future__ import annotations
