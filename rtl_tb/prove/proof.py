@@ -1,6 +1,6 @@
 """Proves that a unit is its instruction, for all operands; refutes it; or says what is left open.
 
-    found = prove("dut.yaml", seconds=120)
+    found = prove(load_dut("dut.yaml"), seconds=120)
     found.verdict, found.operands, found.open
 
 PROVED only if the proof was checked again without what made it (golden/proof/checker.py), and if the same

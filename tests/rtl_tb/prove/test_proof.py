@@ -137,7 +137,7 @@ def test_a_search_that_would_prove_a_planted_fault_proves_nothing(
 
 
 def test_a_proof_is_tried_on_changes_of_the_specification(tmp_path: Path) -> None:
-    found = prove_dut(unit(SUM + REGISTERED, tmp_path), 60, options(tmp_path))
+    found = prove(unit(SUM + REGISTERED, tmp_path), 60, options(tmp_path))
     assert found.verdict == PROVED and len(found.outcome.changes) == verdict.FAULTS
 
 
@@ -148,7 +148,7 @@ def test_a_search_that_proves_a_changed_specification_proves_nothing(
     problem, _ = problem_of(dut)
     same = [verdict.Fault("nothing at all", problem, {})]
     monkeypatch.setattr(proof, "changed_specifications", lambda *_: same)
-    found = prove_dut(dut, 60)
+    found = prove(dut, 60)
     assert found.verdict == OPEN and "specification" in found.open[0]
 
 
@@ -170,9 +170,9 @@ def _other(dut: Dut) -> Dut:
 
 def test_what_holds_after_a_reset_alone_is_claimed_of_that(tmp_path: Path) -> None:
     """The second transaction is wrong for one value of c, which no vector has: traffic is not claimed."""
-    found = prove_dut(unit(SECOND, tmp_path), 60, options(tmp_path))
+    found = prove(unit(SECOND, tmp_path), 60, options(tmp_path))
     assert found.verdict == PROVED and any("traffic, stalls" in text for text in found.claim)
-    steady = prove_dut(unit(SUM + REGISTERED, tmp_path), 60, options(tmp_path))
+    steady = prove(unit(SUM + REGISTERED, tmp_path), 60, options(tmp_path))
     assert any("also in traffic" in text for text in steady.claim)
 
 
