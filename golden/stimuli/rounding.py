@@ -122,23 +122,66 @@ def below_power(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b = _few_powers(
         draw, exponents, signs, [np.ones(size, bool), draw.chance(0.6, size), draw.chance(0.8, size)]
     )
+    if draw.k == 1:
+        # No other product adds bits to the half unit: this one has them, from half of the half to twice it.
+        more = draw.chance(0.7, size)
+        target = exponent - half - draw.pick(0, 1, size)
+        x, y = draw.products(target[:, None], normal=False)
+        a, b = np.where(more[:, None], x, a), np.where(more[:, None], y, b)
     return a, b, draw.powers(draw.c, exponent, minus)
 
 
 def product_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """One product with a bit or two more than D keeps (or all that the factors have), c zero: its
-    rounding, ties first."""
+    """One product with a bit or two more than D keeps (or all that the factors have): its rounding, ties
+    first. c is zero, or where nothing cuts it, it decides the tie from any distance below."""
     size = (draw.count,)
     digits = draw.kept_bits + 1 + draw.pick(1, 2, size)
     of_b = np.minimum(draw.pick(1, draw.kept_bits + 1, size), draw.b.fraction_bits + 1)
     of_a = np.clip(digits - of_b, 1, draw.a.fraction_bits + 1)
     place = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))
     low, high = max(lowest_exponent(draw.d), draw.low), min(highest_exponent(draw.d) - 1, draw.high)
-    first, second = draw.split(draw.pick(min(low, high), high, size), draw.a, draw.b)
-    codes = [_of_digits(draw, *one) for one in ((draw.a, first, of_a), (draw.b, second, of_b))]
-    a = np.where(place, codes[0][:, None], np.zeros((), draw.a.dtype))
-    b = np.where(place, codes[1][:, None], draw.b.dtype.type(one(draw.b)))
-    return a, b, draw.zeros(draw.c, size)
+    lead = draw.pick(min(low, high), high, size)
+    first, second = draw.split(lead, draw.a, draw.b)
+    x, y = _of_digits(draw, draw.a, first, of_a), _of_digits(draw, draw.b, second, of_b)
+    c = draw.zeros(draw.c, size)
+    if "c" not in draw.unit.absent and draw.c.is_float and not draw.steps_of(Align):
+        # Half of the products are no tie, since they carry or do not: these get other factors once.
+        tie = _odd_part(draw.a, x) * _odd_part(draw.b, y) >> draw.kept_bits + 1 == 1
+        x = np.where(tie, x, _of_digits(draw, draw.a, first, of_a))
+        y = np.where(tie, y, _of_digits(draw, draw.b, second, of_b))
+        c = _below_product(draw, x, y, lead)
+    a = np.where(place, x[:, None], np.zeros((), draw.a.dtype))
+    b = np.where(place, y[:, None], draw.b.dtype.type(one(draw.b)))
+    return a, b, c
+
+
+def _below_product(draw: Draw, x: Bits, y: Bits, lead: Ints) -> Bits:
+    """c at any distance below the last digits of a product x * y of exponent `lead`, or zero.
+
+    The product ends two places below D's last at most, and a shifter of c some two widths of D further down.
+    """
+    size = lead.shape
+    below = draw.kept_bits + 1 + draw.pick(0, 2 * draw.kept_bits + 6, size)
+    at = np.where(draw.chance(0.9, size), lead - below, draw.pick(tiniest_exponent(draw.c), lead, size))
+    seen = draw.chance(0.8, size) & (at >= tiniest_exponent(draw.c)) & (at <= highest_exponent(draw.c))
+    # A tie goes to the even digit. Mostly c has the sign that turns it: the product's own where the last
+    # digit kept, which is the last but one, is even.
+    turns = _minus(draw.a, x) ^ _minus(draw.b, y) ^ _odd_part(draw.a, x) * _odd_part(draw.b, y) >> 1
+    sign = (np.where(draw.chance(0.8, size), turns, draw.coins(size)) & 1).astype(np.uint8)
+    c = encode(draw.c, sign, np.where(seen, at, lowest_exponent(draw.c)), draw.fraction(size))
+    return np.where(seen, c, draw.zeros(draw.c, size))
+
+
+def _minus(fmt: Format, codes: Bits) -> Ints:
+    """The signs of numbers: 0 for all of a format without one, as what stands for an absent b has."""
+    return codes.astype(np.int64) >> max(fmt.sign_shift, 0) & int(fmt.sign_shift >= 0)
+
+
+def _odd_part(fmt: Format, codes: Bits) -> Ints:
+    """The significands of normal numbers as odd integers."""
+    hidden = 1 << fmt.fraction_bits
+    significand = codes.astype(np.int64) & hidden - 1 | hidden
+    return significand // (significand & -significand)
 
 
 def _of_digits(draw: Draw, fmt: Format, exponent: Ints, length: Ints) -> Bits:
