@@ -187,7 +187,9 @@ class Scope:
         return (
             key.startswith("1 ")
             if found is None
-            else bool(_WIDTH.fullmatch(key)) and not key.startswith("1 ")
+            else bool(_WIDTH.fullmatch(key))
+            and not key.startswith("1 ")
+            and (found[2].isdigit() or self.key(found[2]) is not None)
         )
 
     def vectors_in(self, text: str) -> list[str]:
@@ -317,7 +319,12 @@ class Scope:
         values = [*own, *self.alike(target, _VALUES // 2), *(["'0"] if key[:1].isdigit() else [])]
         found += [f"{target} {sign} {value};" for value in dict.fromkeys(values)]
         fit = [each.replace(" <= ", f" {sign} ", 1).replace(" = ", f" {sign} ", 1) for each in found]
-        return list(dict.fromkeys(fit))[:_VALUES]
+        # A statement of another loop reads a variable that is declared there alone.
+        loops = self.module.loops
+        declared = (
+            each for each in fit if all(self.key(name) for name in loops.intersection(_WORD.findall(each)))
+        )
+        return list(dict.fromkeys(declared))[:_VALUES]
 
     def _renamed(self, other: str, target: str, statement: str) -> Iterator[str]:
         """A statement for one signal turned into one for another: the difference of their names is applied to
@@ -440,6 +447,14 @@ class Module:
                 name: sign for name, sign, *_ in _assignments(node, self.sources, nested)
             }
         return self._assigned_in[key]
+
+    @cached_property
+    def loops(self) -> set[str]:
+        """The variables of loops, each of which is declared in its loop alone."""
+        procedural = _every(self.node, "ForVariableDeclarationSyntax")
+        generated = _every(self.node, "LoopGenerateSyntax")
+        tokens = [*(each.declarator.name for each in procedural), *(each.identifier for each in generated)]
+        return {token.valueText for token in tokens}
 
     @cached_property
     def casts(self) -> list[str]:

@@ -251,6 +251,28 @@ def test_macros_are_changed_where_they_are_written(tmp_path: Path) -> None:
     assert builds.reads(chosen, tmp_path, wrapper_of(dut)), "number 0 is the unit itself"
 
 
+def test_no_change_reads_the_variable_of_another_loop(tmp_path: Path) -> None:
+    """Verilator would refuse each of them, and with it every build that has one."""
+    loops = """logic [31:0] p, q;
+    always_comb begin
+        p = '0;
+        q = '0;
+        for (int i = 0; i < 32; i++) begin
+            p[i] = a[i];
+        end
+        for (int j = 0; j < 32; j++) begin
+            q[j] = b[j] & p[j];
+        end
+    end
+    assign d = q;"""
+    dut = integer_dot.planted(tmp_path, 4, MACROS.replace("assign d = w0;", loops))
+    found = find_changes(dut)
+    missing = [one for one in found.missing(lambda _: True) if re.search(r"\b[ij]\b", one.change.after)]
+    assert any("[j]" in one.change.after for one in missing)
+    chosen = with_selector(dut, found, missing, tmp_path / "choices")
+    assert builds.reads(chosen, tmp_path, wrapper_of(dut))
+
+
 def test_loops_make_choices_larger(tmp_path: Path) -> None:
     text = MACROS.replace("assign d = w0;", "always_comb for (int k = 0; k < 32; k++) d[k] = a[k] ^ w0[0];")
     found = find_changes(integer_dot.planted(tmp_path, 4, text))
