@@ -162,9 +162,8 @@ class Diagnosis:
         name = f"{self.instruction.architecture}:{self.instruction.name}"
         if not self.hypotheses or not self.hypotheses[0].accepted(self.failing):
             facts = "".join(f". {fact[:1].upper()}{fact[1:]}" for fact in self.known)
-            return (
-                f"no hypothesis explains what differs from {name}, {self.failing:,} of {self.total:,}{facts}"
-            )
+            said = f"no hypothesis that was tried explains what differs from {name}"
+            return f"{said}, {self.failing:,} of {self.total:,}{facts}"
         best = self.hypotheses[0]
         unit = self._unit(best, name)
         if best.remaining:
