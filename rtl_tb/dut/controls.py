@@ -103,11 +103,12 @@ def later_c(found: Match, module: Module, structure: Structure) -> int:
 
 
 def answers_all(found: Match, module: Module, structure: Structure, valids: Sequence[str]) -> bool:
-    """Whether the valid of the result depends on every valid of the operands, or is not known."""
+    """Whether the valid of the result depends on every valid of the operands, or on none that is known."""
     if "out_valid" not in found.roles:
         return True
     output = module.ports[found.roles["out_valid"].ports[0]]
-    return all(structure.reaches(module.ports[name], output) for name in valids)
+    reached = [structure.reaches(module.ports[name], output) for name in valids]
+    return all(reached) or not any(reached)
 
 
 def clear_given(found: Match, module: Module, structure: Structure) -> str:

@@ -79,7 +79,7 @@ _NVF4 = "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
     ("architecture", "name", "text"),
     [
         ("hopper", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz", "chain of FMA from c"),
-        ("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rp", "not observable"),
+        ("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rp", "chain of FMA from c"),
         (
             "rtx_blackwell",
             f"mma.sync.aligned.m16n8k64.row.col.{_NVF4}",

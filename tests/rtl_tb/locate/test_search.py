@@ -375,7 +375,7 @@ def test_one_change_of_the_text_is_more_than_several_faults(
     verdict, job = judged(planted(tmp_path, ("sum + c", "sum - c")), tmp_path)
     edit = Edit(Path("x.sv"), 1, "d = a;", "a", "b")
     monkeypatch.setattr(explain, "smallest", lambda *_: None)
-    for name in ("shown", "hints"):
+    for name in ("examples_of_faults", "hints"):
         monkeypatch.setattr(reasons, name, lambda *_: [])
     for edits, left, outdone in ((1, 0, True), (2, 0, False), (2, 1, True), (1, 5, False)):
         two = Hypothesis("x+y", "x and y", None, remaining=left)
