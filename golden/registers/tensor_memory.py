@@ -3,8 +3,8 @@
     memory = TensorMemory(ctas=1, m=128, n=8, k=32, bits=8, scale_block=32)
     memory.place("d").rows[0, 3, 5]         # CTA 0, lane 3, column 5: the row of D of each element there
 
-PTX ISA 9.1, 9.7.16: data path layouts A, B, D and F, and the layouts of scale factors. No such GPU was at
-hand.
+PTX ISA 9.1, 9.7.16: data path layouts A, B, D and F, and the layouts of scale factors. Sparsity metadata: the
+layouts `tmem_e_frg` of NVIDIA's CUTLASS. No such GPU was at hand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ LANES = 128
 A_COLUMNS = 8
 """Columns that A takes: a row of A has 32 bytes, whatever the type."""
 SCALE_A_COLUMNS = 4
-OPERANDS = ("a", "c", "d", "scale_a", "scale_b")
+NIBBLE = 4
+"""Bits of metadata for a chunk of a row of A (golden/registers/sparsity.py)."""
+OPERANDS = ("a", "c", "d", "scale_a", "scale_b", "metadata")
 """What can lie in tensor memory."""
 
 
@@ -63,16 +65,19 @@ class TensorMemory:
     scale_block: int | None = None
 
     def place(self, operand: str) -> Place:
-        """Where A, C, D, scale_a (a matrix of rows of A by blocks of K) or scale_b (of columns of B by
-        blocks) lies.
+        """Where A, C, D, scale_a (a matrix of rows of A by blocks of K), scale_b (of columns of B by blocks)
+        or the metadata of a sparse A (of rows of A by chunks of K, a nibble each; k counts the columns before
+        compression) lies.
 
         Raises:
-            OperandError: no such operand lies in tensor memory.
+            OperandError: no such operand lies in tensor memory, or no source says where it lies.
         """
         if operand not in OPERANDS or (operand.startswith("scale") and self.scale_block is None):
             raise OperandError(f"operand is '{operand}', which no lane of this tensor memory has")
         if operand == "a":
             return self._a()
+        if operand == "metadata":
+            return self._metadata()
         if operand == "scale_a":
             return self._scale_a()
         return self._scale_b() if operand == "scale_b" else self._d()
@@ -116,6 +121,24 @@ class TensorMemory:
         cta, lane, column, element = self._grid(A_COLUMNS, each)
         row = self._row(cta, lane)
         return Place(row, np.where(row < 0, -1, each * column + element), self.bits)
+
+    def _metadata(self) -> Place:
+        """A row of A has 32 bits of metadata if its elements have 16 or 32 bits, 64 bits if they have 8 or 4.
+
+        Of wide elements, 16 rows share 16 lanes: lanes 0 to 7 hold the lower half of K, lanes 8 to 15 the
+        upper half; each lane holds two rows, the first eight rows in the low half of the word. Of narrow
+        elements each row has the lane of its own, the lowest k lowest."""
+        if self.m != LANES * self.ctas:
+            raise OperandError(
+                f"m is {self.m} in {self.ctas} CTAs, expected {LANES * self.ctas}: no source says where "
+                "metadata of fewer rows lies"
+            )
+        wide = self.bits >= 16
+        cta, lane, column, nibble = self._grid(1 if wide else 2, 32 // NIBBLE)
+        if wide:
+            row = lane // 16 * 16 + nibble // 4 * 8 + lane % 8
+            return Place(LANES * cta + row, lane % 16 // 8 * 4 + nibble % 4, NIBBLE)
+        return Place(LANES * cta + lane, 8 * column + nibble, NIBBLE)
 
     @property
     def _blocks(self) -> int:

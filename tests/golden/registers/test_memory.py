@@ -206,6 +206,48 @@ def test_scales_in_tensor_memory_are_the_tile_of_shared_memory_in_each_warp(bloc
         assert len(np.argwhere(spot.filled)) == 4 * 128 * (k // block)  # each scale in four warps
 
 
+# CUTLASS, cute/atom/mma_traits_sm100_frag.hpp, `tmem_e_frg`: (extent, stride) of the row, then of the column
+# of a sparse A before compression, each fastest first; 128 lanes, then steps of a column's bits.
+METADATA = {
+    32: ([(8, 1), (2, 1024), (8, 16)], [(8, 128), (2, 8)]),
+    16: ([(8, 1), (2, 2048), (8, 16)], [(16, 128), (2, 8)]),
+    8: ([(128, 1)], [(64, 128)]),
+    4: ([(128, 1)], [(128, 128)]),
+}
+
+
+def strided(index: int, modes: list[tuple[int, int]]) -> int:
+    at = 0
+    for extent, stride in modes:
+        at, index = at + index % extent * stride, index // extent
+    return at
+
+
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("bits", METADATA)
+def test_metadata_in_tensor_memory_lies_where_cutlass_puts_it(bits: int, ctas: int) -> None:
+    rows, columns = METADATA[bits]
+    k = 512 // bits  # columns of A before compression: 64 bytes
+    chunk = {32: 2, 16: 4, 8: 4, 4: 8}[bits]  # columns that a nibble covers: 1:2, 2:4, 4:8 in pairs
+    spot = TensorMemory(ctas, 128 * ctas, 16, k, bits).place("metadata")
+    found = {
+        (int(spot.rows[tuple(at)]), int(spot.cols[tuple(at)])): tuple(map(int, at))
+        for at in np.argwhere(spot.filled)
+    }
+    expected = {}
+    for row in range(128 * ctas):
+        for first in range(0, k, chunk):
+            lane = (strided(row % 128, rows) + strided(first, columns)) % 128
+            bit = (strided(row % 128, rows) + strided(first, columns)) // 128 * 4 // chunk
+            expected[row, first // chunk] = (row // 128, lane, bit // 32, bit % 32 // 4)
+    assert found == expected
+
+
+def test_metadata_of_fewer_rows_is_refused() -> None:
+    with pytest.raises(OperandError, match="m is 64 in 1 CTAs, expected 128"):
+        TensorMemory(1, 64, 16, 32, 16).place("metadata")
+
+
 def test_the_command_knows_tensor_memory_and_scales() -> None:
     code, said, _ = run(SCALED, "--operand", "d", "--tensor", "--row", 3, "--column", 5)
     assert code == 0 and said == "d[3][5] is in CTA 0, lane 3, column 5 of tensor memory, bits 31:0\n"
