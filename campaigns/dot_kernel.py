@@ -1,9 +1,12 @@
-"""Products of one row or one column as cuBLAS computes them, beside the order that questions told.
+"""Products of one row or one column as cuBLAS computes them, compared with the order that calls showed.
 
     python campaigns/dot_kernel.py --seed 77
 
-Needs PyTorch with CUDA. The number of blocks is the profiler's. Prints every product that differs, and how
-many elements were compared; ends with status 1 where one differs.
+Needs PyTorch with CUDA. The number of blocks is the profiler's (the grid of the first kernel). Prints every
+product that differs, and how many elements were compared; ends with status 1 where one differs.
+
+cuBLAS runs `dot_kernel`, then `reduce_1Block_kernel`: no matrix unit takes part, so the order is no plan.
+Calls on an H200 (golden.sum_tree) showed the tree.
 """
 
 from __future__ import annotations
@@ -15,10 +18,47 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
+from golden.kernels.reductions import in_halves, in_turn, padded
 from hw_capture.products.cases import Case
-from hw_capture.products.dot_kernel import dot
+
+Numbers = npt.NDArray[Any]
+THREADS = 128
+"""Of a block of either kernel."""
+
+
+def dot(a: Numbers, b: Numbers, blocks: int, neighbours: int) -> Numbers:
+    """Sums a * b over the last axis as the two kernels do; f32 in and out.
+
+    A block takes `neighbours` elements a thread, 2 where those of both operands are neighbours in memory,
+    else 1. Each place of a thread has a chain of fused multiply-adds, over the elements of every N-th
+    block, N the number of blocks. A
+    thread's sums are added in turn, a block's threads in halves. The second kernel's threads add every 128th
+    block in turn, then in halves down to 32; each of four threads adds every fourth of these in turn, and the
+    four are added in turn.
+
+    Args:
+        a, b: (..., K); leading axes broadcast.
+        blocks: of the first kernel, for one result.
+        neighbours: 1 or 2.
+    """
+    taken = THREADS * neighbours * blocks
+    a, b = (padded(x, -(-x.shape[-1] // taken) * taken) for x in (a, b))
+    a, b = (x.reshape(*x.shape[:-1], -1, blocks, THREADS, neighbours) for x in (a, b))
+    sums: Numbers = np.zeros(np.broadcast_shapes(a.shape[:-4], b.shape[:-4]) + a.shape[-3:], np.float32)
+    for turn in range(a.shape[-4]):  # 64 bits of a significand hold a product of two f32
+        one, other = (x[..., turn, :, :, :] for x in (a, b))
+        sums[...] = one.astype(np.longdouble) * other + sums
+    sums = in_halves(in_turn(sums, -1), -1)
+    sums = padded(sums, -(-blocks // THREADS) * THREADS).reshape(*sums.shape[:-1], -1, THREADS)
+    # Halving ends at the sums of one warp.
+    warp = 32
+    sums = in_halves(in_turn(sums, -2), -1, left=warp)
+    # Four threads add what is left.
+    adding = 4
+    return in_turn(in_turn(sums.reshape(*sums.shape[:-1], -1, adding), -2), -1)
+
 
 LENGTHS = (129, 500, 777, 1500, 2500, 4000, 4097, 6000, 8192, 10000, 16384, 20000)
 LENGTHS += (32768, 40000, 65536, 100000, 131072, 262144)
@@ -40,6 +80,8 @@ def cases(seed: int) -> list[Case]:
 
 def answered(case: Case) -> tuple[np.ndarray, list[dict[str, Any]]]:
     """D, and the kernels in the order in which they ran."""
+    import torch
+
     codes = case.operands()
     a, b = (torch.from_numpy(codes[name].view(np.float32)).cuda() for name in "ab")
     b = b if case.b_rows else b.t().contiguous().t()

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from triton_launches import Run, attentions, launch, products, sums
 
 from golden.files.output import write_text
 from hw_capture.products.record import digest
-from hw_capture.products.triton_runs import Run, attentions, launch, products, sums
 
 _INSTRUCTIONS = re.compile(r"(?:wgmma\.mma_async|mma\.sync)[\w.:]*")
 _COLUMNS = re.compile(r"m64n\d+")

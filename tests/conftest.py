@@ -1,5 +1,5 @@
 """Shared by all tests: the hypothesis profile (reproducible, no deadline), the environment of the commands
-that they start, and the folder of what they import: the independent oracle, what runs long."""
+that they start, and the folders of what they import: the independent oracle, what runs long, campaigns."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ gc.set_threshold(20_000, 10, 10)
 typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
+sys.path.append(str(Path(__file__).parents[1] / "campaigns"))
 
 settings.register_profile(
     "repeatable",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import all_reduce as campaign
 import numpy as np
 import pytest
+from all_reduce import orders, predicted, replayed
+from all_reduce_ranks import LARGE, MODES, operand
 
 from golden.kernels import all_reduce
-from hw_capture.products import all_reduce_kept
-from hw_capture.products.all_reduce import LARGE, MODES, operand
-from hw_capture.products.all_reduce_kept import orders, predicted, replayed
 
 RECORD = Path(__file__).parents[3] / "vectors" / "kernels" / "all_reduce_h200.json"
 GIVEN = json.loads(RECORD.read_text())
@@ -50,7 +50,7 @@ def test_another_order_has_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
         if (one["mode"], one["setting"], one["size"]) == ("hosts4", "Ring-Simple-1", 5000)
     )  # fmt: skip
     right = predicted(BY_NAME["hosts4"], entry, GIVEN["seed"])
-    monkeypatch.setattr(all_reduce_kept.all_reduce, "ring", lambda ranks, chunk: tuple(range(ranks)))
+    monkeypatch.setattr(campaign.all_reduce, "ring", lambda ranks, chunk: tuple(range(ranks)))
     assert np.mean(predicted(BY_NAME["hosts4"], entry, GIVEN["seed"]) != right) > 0.1
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import dot_kernel
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -17,7 +18,7 @@ from golden.cli.app import app
 from golden.errors import FileFormatError
 from golden.kernels.candidates import DEALT_SUMS
 from golden.kernels.reductions import in_halves
-from hw_capture.products import dot_kernel, explain, record
+from hw_capture.products import explain, record
 from hw_capture.products.cases import Case, cases, held_out, triton_types
 
 FOLDER = Path(__file__).resolve().parents[3] / "vectors" / "kernels"

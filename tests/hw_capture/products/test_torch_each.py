@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch_each import FUNCTIONS, block_sum, blocks, differences, words
 
 from golden.errors import OperandError
 from golden.kernels import torch_ops
-from hw_capture.products.torch_each import FUNCTIONS, block_sum, blocks, differences, words
 
 RECORD = json.loads((Path(__file__).parents[3] / "vectors/kernels/torch_each_h200.json").read_text())
 TRUE = {

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch_ops import Run, calls, on_cpu
 
 from golden.errors import OperandError
 from hw_capture.products.record import digest
-from hw_capture.products.torch_runs import Run, calls, on_cpu
 
 RECORDED = Path(__file__).parents[3] / "vectors" / "kernels" / "torch_h200.json"
 CALLS = json.loads(RECORDED.read_text())["calls"]

@@ -388,7 +388,7 @@ def record(mode: Mode, folder: Path, seed: int, port: int, seconds: float, devic
                 "NCCL_DEBUG_SUBSYS": "INIT,GRAPH,TUNING",
                 "NCCL_DEBUG_FILE": log,
             }
-        command = [sys.executable, "-m", "hw_capture.products.all_reduce"]
+        command = [sys.executable, __file__]
         command += [mode.name, str(rank), str(port), str(folder), str(seed), device]
         errors = (folder / f"{mode.name}_rank{rank}.err").open("w")
         processes.append(subprocess.Popen(command, env=os.environ | more, stderr=errors))

@@ -1,4 +1,4 @@
-"""Launches of the kernels in triton_kernels.py, drawn by a seed: the same operands for a GPU, which compiles
+"""Launches of the kernels in triton_sources.py, drawn by a seed: the same operands for a GPU, which compiles
 the kernel, and for a CPU, on which Triton interprets it."""
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import triton.language as tl
+import triton_sources as kernels
 
 from golden.kernels.drawing import drawn
 from golden.number.formats import from_float, get_format
 from golden.tensors.dtypes import codes, dtype_of, tensor_of
-from hw_capture.products import triton_kernels as kernels
 
 Bits = npt.NDArray[Any]
 SUMS = ("softmax", "rms_norm", "column_sums")
@@ -29,7 +29,7 @@ class Run:
     """One launch.
 
     Attributes:
-        kernel: a function of triton_kernels.py; "split" also reduces the parts.
+        kernel: a function of triton_sources.py; "split" also reduces the parts.
         a, b, d: formats of A and B (attention: of q, k and v) and of the result.
         m, n, k: sizes (attention: queries of a head, heads, and elements of a head).
         blocks: BM, BN, BK (attention: BM, BN, 0).
