@@ -49,10 +49,9 @@ from golden.files.output import write_text
 from golden.kernels import all_reduce
 from golden.kernels.all_reduce import Order, added
 from golden.kernels.candidates import cuts
-from golden.kernels.fma_plans import gemv
 from golden.kernels.layers import CANCELLING, KINDS, Layer, operands
 from golden.kernels.plan import Plan
-from golden.kernels.plan_files import named
+from golden.kernels.plan_files import gemv, named
 from golden.kernels.product import gemm
 
 _PORT = 29500

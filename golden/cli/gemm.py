@@ -16,7 +16,7 @@ from golden.errors import counted
 
 if TYPE_CHECKING:
     from golden.kernels.plan import Plan
-    from golden.kernels.search_result import SearchResult
+    from golden.kernels.sampling import SearchResult
 
 _A = Annotated[Path, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
 _B = Annotated[Path, typer.Option("--b", help="B (K, N), .npy.")]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from golden.errors import OperandError
 from golden.kernels.conversion import encode
-from golden.kernels.fma_plans import fma
+from golden.kernels.plan_files import fma
 from golden.number.formats import get_format, to_float
 
 Bits = npt.NDArray[Any]

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from golden.kernels import chain, sums
 from golden.kernels.assembly import Assembly
-from golden.kernels.conversion import convert_codes, encode, numbers
-from golden.kernels.operand_parts import parts_of
+from golden.kernels.conversion import convert_codes, encode, numbers, parts_of
 from golden.kernels.order import Runs, parts, pieces, places, which_part
 from golden.kernels.plan import Plan
 from golden.model import core_library

@@ -1,14 +1,17 @@
 """Codes of one format as codes of another: what kernels do with operands before, and with sums after, the
-instruction."""
+instruction. `parts_of` cuts f32 operands into parts of fewer bits, for kernels that need more bits than the
+instruction's formats have (the plan's `products`)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from golden.kernels.options import Options
 from golden.number.formats import Format, Kind, from_float, get_format, to_float
 from golden.number.rounding import round_to_code
 
@@ -129,3 +132,38 @@ def _nearest_bf16(values: npt.NDArray[np.float32]) -> Bits:
     return ((bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)).astype(
         np.uint16
     )
+
+
+T = TypeVar("T")
+
+
+def cut(number: T, count: int, rounded: Callable[[T], T]) -> list[T]:
+    """The number rounded, then what it lacks, rounded in its turn, and what is left, not rounded: f32 arrays
+    of any library. An infinity lacks a NaN."""
+    found: list[Any] = []
+    rest: Any = number
+    for _ in range(count - 1):
+        found.append(rounded(rest))
+        rest = rest - found[-1]
+    return [*found, rest]
+
+
+def count_of(options: Options) -> int:
+    """Into how many parts `products` cuts an operand."""
+    return 1 + max(max(pair) for pair in options.products or ((0, 0),))
+
+
+def parts_of(codes: Bits, target: Format, options: Options) -> list[Bits]:
+    """Codes of `target` for each part of f32 codes, the largest part first. The last of tf32 is as it is:
+    the unit drops its low bits."""
+    f32 = get_format("f32")
+
+    def convert(number: Bits) -> Bits:
+        return convert_codes(number.view(np.uint32), f32, target, options.convert)
+
+    def rounded(number: Bits) -> Bits:
+        return numbers(convert(number), target, f32)
+
+    with np.errstate(all="ignore"):
+        *found, last = cut(codes.view(np.float32), count_of(options), rounded)
+    return [*map(convert, found), last.view(np.uint32) if target.name == "tf32" else convert(last)]

@@ -21,13 +21,11 @@ from golden.errors import DTypeError, OperandError, ShapeError, nearest
 from golden.kernels.candidates import Candidate, candidates, with_known_cuts
 from golden.kernels.drawing import drawn
 from golden.kernels.epilogues import Addends, checked, codes_of
-from golden.kernels.finding_with_extra_operands import search_with_extra_operands
+from golden.kernels.finding_with_extra_operands import search_with_extra_operands, structures
 from golden.kernels.masks import Kernel, check_formats, product, tree_of_kernel
 from golden.kernels.plan import Plan
 from golden.kernels.product import gemm
-from golden.kernels.sampling import Answer, Sample
-from golden.kernels.search_result import SearchResult, first_plan
-from golden.kernels.structures import structures
+from golden.kernels.sampling import Answer, Sample, SearchResult, first_plan
 from golden.number.arrays import plain
 from golden.number.formats import Format, formats, get_format, native_dtype
 

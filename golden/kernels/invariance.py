@@ -21,11 +21,10 @@ from golden.kernels import all_reduce, layers
 from golden.kernels.block import Block
 from golden.kernels.candidates import cuts
 from golden.kernels.finding import search
-from golden.kernels.fma_plans import gemv
 from golden.kernels.layers import CANCELLING, NORMAL, Answer, Layer, Recorded
 from golden.kernels.order import parts
 from golden.kernels.plan import Plan, build, plan
-from golden.kernels.plan_files import named
+from golden.kernels.plan_files import gemv, named
 from golden.kernels.product import gemm
 from golden.number.formats import get_format, to_float
 

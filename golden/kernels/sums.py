@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from golden.catalog.architectures import get_architecture
 from golden.kernels.conversion import numbers, rounded
-from golden.kernels.fma_plans import fma
 from golden.kernels.plan import Plan
+from golden.kernels.plan_files import fma
 from golden.number.formats import get_format
 
 Numbers = npt.NDArray[Any]

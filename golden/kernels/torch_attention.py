@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from golden.errors import DTypeError, OperandError, ShapeError
 from golden.kernels.conversion import encode
-from golden.kernels.fma_plans import fma
 from golden.kernels.libdevice import LN_2, exp, log, unit
 from golden.kernels.plan import Plan, build, plan
+from golden.kernels.plan_files import fma
 from golden.kernels.product import gemm
 from golden.kernels.reductions import in_halves, in_turn, padded
 from golden.kernels.sums import fused
-from golden.kernels.torch_softmax import softmax
+from golden.kernels.torch_rows import softmax
 from golden.model.instruction import Evidence
 from golden.number.formats import from_float, get_format
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import DTypeError, OperandError, ShapeError
-from golden.kernels import libdevice, torch_attention, torch_norms, torch_softmax, torch_sums
+from golden.kernels import libdevice, torch_attention, torch_rows, torch_sums
 from golden.kernels.conversion import encode, numbers
 from golden.kernels.sums import fused
 from golden.kernels.torch_sums import Card
@@ -103,13 +103,13 @@ def mean(x: npt.ArrayLike, dim: Axes = None, *, fmt: str | None = None, card: Ca
 def softmax(x: npt.ArrayLike, dim: int, *, fmt: str | None = None) -> Array:
     """`torch.softmax(x, dim)`."""
     given = _Given(x, fmt)
-    return given.back(torch_softmax.softmax(given.numbers, given.axis(dim), given.itemsize))
+    return given.back(torch_rows.softmax(given.numbers, given.axis(dim), given.itemsize))
 
 
 def log_softmax(x: npt.ArrayLike, dim: int, *, fmt: str | None = None) -> Array:
     """`torch.log_softmax(x, dim)`."""
     given = _Given(x, fmt)
-    return given.back(torch_softmax.softmax(given.numbers, given.axis(dim), given.itemsize, logarithm=True))
+    return given.back(torch_rows.softmax(given.numbers, given.axis(dim), given.itemsize, logarithm=True))
 
 
 def layer_norm(
@@ -124,7 +124,7 @@ def layer_norm(
     given = _Given(x, fmt)
     return given.normed(
         lambda rows: (
-            torch_norms.layer_norm(rows, eps, given.row(weight, "weight"), given.row(bias, "bias")).rows
+            torch_rows.layer_norm(rows, eps, given.row(weight, "weight"), given.row(bias, "bias")).rows
         )
     )
 
@@ -134,7 +134,7 @@ def rms_norm(
 ) -> Array:
     """`torch.nn.functional.rms_norm` over the last axis. `weight` has the type of x."""
     given = _Given(x, fmt)
-    return given.normed(lambda rows: torch_norms.rms_norm(rows, eps, given.row(weight, "weight")).rows)
+    return given.normed(lambda rows: torch_rows.rms_norm(rows, eps, given.row(weight, "weight")).rows)
 
 
 def attention(

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.kernels.reductions import in_halves, in_turn, padded
+from golden.kernels.reductions import VECTOR_BYTES, WARP, in_halves, in_turn, padded
 
 Numbers = npt.NDArray[Any]
-_THREADS, _WARP = 512, 32
-"""The most threads of a block, and those of a warp."""
+_THREADS = 512
+"""The most threads of a block."""
 _SUMS = 4
 """Of each thread, where elements are not neighbours in memory."""
-_VECTOR_BYTES = 16
-"""That a thread loads at once, where elements of a sum are neighbours; each has its own sum."""
 _VECTORS_FROM = 128
 """Elements of a sum from which on threads load vectors."""
 _OUTPUTS_AT_ONCE = 4
@@ -64,11 +62,11 @@ class Shares:
             width, height = height // layout.neighbours, width
         vector = 0
         if layout.inner and layout.reduced_axes == 1 and width >= _VECTORS_FROM:
-            vector = _VECTOR_BYTES // itemsize
+            vector = VECTOR_BYTES // itemsize
             width //= vector
         most = _THREADS // layout.neighbours
         wide = _power(width, most)
-        y = min(_power(height, most), most // min(wide, _WARP))
+        y = min(_power(height, most), most // min(wide, WARP))
         x = min(wide, most // y)
         # Rows of threads share a sum if each thread has elements enough; blocks, if it still has many.
         lanes = x if layout.inner else 1

@@ -24,7 +24,7 @@ from triton.compiler.compiler import ASTSource, make_backend
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
-from golden.kernels.layouts import Blocked
+from golden.kernels.reductions import Blocked
 
 _TARGET = GPUTarget("cuda", 90, 32)
 _LANGUAGE = "triton.language"

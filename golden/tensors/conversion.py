@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from golden.kernels.conversion import table
-from golden.kernels.operand_parts import count_of, cut
+from golden.kernels.conversion import count_of, cut, table
 from golden.kernels.options import Options
 from golden.number.formats import Format, get_format
 from golden.tensors.dtypes import dtype_of, integer_dtype
@@ -56,7 +55,7 @@ def _cut_f32(codes: Tensor, target: Format, rounding: str) -> Tensor:
 
 
 def parts_of(codes: Tensor, target: Format, options: Options) -> list[Tensor]:
-    """Codes of `target` for each part of f32 codes, as golden.kernels.operand_parts.parts_of."""
+    """Codes of `target` for each part of f32 codes, as golden.kernels.conversion.parts_of."""
     f32 = get_format("f32")
 
     def convert(number: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from triton.runtime import interpreter as runtime
 from triton.runtime.interpreter import TensorHandle as Handle
 
 from golden.errors import MmagoldError, OperandError, UnknownNameError, nearest
-from golden.kernels import layouts, triton_dot
+from golden.kernels import reductions, triton_dot
 from golden.tensors import compiled, operations
 from golden.tensors.operations import Launch, Provenance
 
@@ -196,7 +196,7 @@ class emulate:
                 layout = compiled.layout_here(self.sums, axis, data.shape, sys._getframe())
                 total = None
                 if layout is not None:
-                    total = operations.canonical(layouts.sums(data, axis, layout))
+                    total = operations.canonical(reductions.sums(data, axis, layout))
                 elif past.rows_of_quads and data.ndim == 2 and axis == 1:
                     total = operations.sum_of_quads(data)
                 if total is not None:

@@ -24,7 +24,7 @@ from golden.errors import OperandError
 from golden.functions.functions import mufu
 from golden.kernels import libdevice, triton_dot
 from golden.kernels.conversion import can_convert, convert_codes
-from golden.kernels.fma_plans import fma
+from golden.kernels.plan_files import fma
 from golden.kernels.reductions import in_halves, in_turn
 from golden.kernels.triton_dot import Dot
 from golden.number.formats import Format, get_format, to_float

@@ -8,9 +8,8 @@ from operator import add
 import numpy as np
 import pytest
 
-from golden.kernels.layouts import Blocked, sums
 from golden.kernels.libdevice import exp, log
-from golden.kernels.reductions import combined_in_halves, in_halves, in_turn, padded
+from golden.kernels.reductions import Blocked, combined_in_halves, in_halves, in_turn, padded, sums
 
 
 def terms(*shape: int) -> np.ndarray:

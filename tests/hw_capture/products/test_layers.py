@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import golden
 from golden.cli.app import app
-from golden.kernels import fma_plans, layers, torch_ops
+from golden.kernels import layers, plan_files, torch_ops
 from golden.kernels.invariance import confirmed
 from golden.kernels.layers import CANCELLING, COLUMNS, NORMAL, ROWS
 from hw_capture.products.cases import Case
@@ -121,7 +121,7 @@ def test_batch_sizes_with_the_same_bits_are_one_answer() -> None:
 def test_a_vector_times_a_matrix_without_the_matrix_unit(n: int, k: int, out: str, answer: str) -> None:
     """gemv2T_kernel_val of PyTorch 2.11 and CUDA 13.0 without split K: digests of D."""
     given = Case("mm", "bf16", "bf16", out, 1, n, k, seed=54).operands()
-    assert layers.digest(golden.gemm(given["a"], given["b"], fma_plans.gemv("bf16", out))) == answer
+    assert layers.digest(golden.gemm(given["a"], given["b"], plan_files.gemv("bf16", out))) == answer
 
 
 @pytest.mark.parametrize("k", [128, 1000, 1024, 4096, 5120, 8192])
