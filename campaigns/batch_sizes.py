@@ -21,7 +21,7 @@ import numpy as np
 from golden.files.output import write_text
 from golden.kernels.invariance import BatchMap, confirmed, invariance
 from golden.kernels.layers import SEED, Layer, read, write
-from golden.publish.pictures.batches import picture
+from golden.publish.pictures.plots import batch_picture
 from hw_capture.products.layers import record
 
 MODELS: dict[str, dict[str, tuple[int, int]]] = {
@@ -154,7 +154,7 @@ def report(recordings: list[Path], markdown: Path, svg: Path) -> None:
     lines += [*_of_shapes(maps), "", *_of_times(maps), ""]
     write_text(markdown, "\n".join(lines))
     shown = [one for one in maps if _call(one.layer) == "bf16 mm" and not one.invariant]
-    write_text(svg, picture(shown) + "\n")
+    write_text(svg, batch_picture(shown) + "\n")
 
 
 def _totals(maps: Sequence[BatchMap]) -> tuple[int, int, int]:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from golden.errors import ToolMissing
 from golden.explain.markdown import code, link
-from golden.publish.page import Page
-from golden.publish.templating import FOLDER, render
+from golden.publish.templating import FOLDER, Page, render
 
 PAGES = ("golden", "products", "formats", "fragments", "vectors", "compare", "cocotb", "capture", "errors")
 """The pages in their order. What each says and shows is its template, templates/pages/api/NAME.md.j2."""

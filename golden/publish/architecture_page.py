@@ -24,13 +24,12 @@ from golden.identify.probe.facts import facts
 from golden.model.instruction import Instruction
 from golden.program.algorithms import get_algorithm
 from golden.program.program import OWN_STEPS
-from golden.publish import generations, sass_text
+from golden.publish import generations, variants
 from golden.publish.dot_text import command, operands_text, result_text
 from golden.publish.families import Group, group_of, groups
 from golden.publish.generations import Changes, Pair
-from golden.publish.page import Page
 from golden.publish.program_text import LABELS, algorithm_name, changed_parameters, program_text, value_text
-from golden.publish.templating import render
+from golden.publish.templating import Page, render
 
 _SHARES = "generations"
 
@@ -184,7 +183,7 @@ def _machine_names(group: Group) -> str:
         return ", ".join(f"`{ins.name}`" for ins in group.variants)
     if group.representative.emulated:
         return " ".join(f"`{word}`" for word in group.representative.sass)
-    return sass_text.cell(group.variants)
+    return variants.cell(group.variants)
 
 
 def algorithm_text(group: Group) -> str:
@@ -367,11 +366,11 @@ def _emulated(pairs: list[Pair]) -> list[list[object]]:
         by_group.setdefault(_group_link(pair.new), []).append(pair)
     rows: list[list[object]] = []
     for name, found in by_group.items():
-        for before, olds in sass_text.patterns([pair.old for pair in found]).items():
+        for before, olds in variants.patterns([pair.old for pair in found]).items():
             news = [pair.new for pair in found if pair.old in olds]
             after = " or ".join(
                 dict.fromkeys(
-                    _becomes(ins, text) for text, same in sass_text.patterns(news).items() for ins in same
+                    _becomes(ins, text) for text, same in variants.patterns(news).items() for ins in same
                 )
             )
             rows.append([name, len(olds), _becomes(olds[0], before), after])

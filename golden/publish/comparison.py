@@ -27,8 +27,7 @@ from golden.publish import forms_page
 from golden.publish.dot_text import command, operands_text, result_text
 from golden.publish.evidence import campaigns
 from golden.publish.families import group_of
-from golden.publish.page import Page
-from golden.publish.templating import render
+from golden.publish.templating import Page, render
 
 _NONE = "-"
 _SHARES = "comparison"

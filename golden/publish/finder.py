@@ -24,7 +24,7 @@ from golden.explain.markdown import anchor
 from golden.number.format_words import format_words
 from golden.paths import docs_folder
 from golden.publish.families import Group, groups
-from golden.publish.page import Page
+from golden.publish.templating import Page
 
 FILE = "finder_index.js"
 """Its name in the folder of the site's scripts."""

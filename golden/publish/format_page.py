@@ -16,9 +16,8 @@ from golden.explain.numbers import both_text, code_text, decimal_text, power_tex
 from golden.number.formats import Format, Kind, Number, formats, get_format
 from golden.paths import spec_folder
 from golden.publish.families import Group, groups
-from golden.publish.page import Page
 from golden.publish.pictures.formats import bit_fields, number_line
-from golden.publish.templating import render
+from golden.publish.templating import Page, render
 
 LISTED_BITS = 8
 """Formats up to this width get a table of all codes."""

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 
 from golden.explain.markdown import code
-from golden.publish.page import Page
+from golden.publish.templating import Page
 
 # Caption and pages (without .md) of each part of the side bar, in order; hand-written pages that stand
 # nowhere close the last.

@@ -18,7 +18,7 @@ from pathlib import Path
 from golden.errors import MmagoldError
 from golden.files.output import write_text
 from golden.paths import cache_folder, checkout, docs_folder, spec_folder
-from golden.publish.page import Page
+from golden.publish.templating import Page
 
 PLACE = "pages"
 """The folder of all digests in the cache folder."""

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from golden.catalog import ptx_forms, sass, sass_published
-from golden.publish.page import Page
-from golden.publish.templating import render
+from golden.publish.templating import Page, render
 
 LIST, PUBLISHED = "sass/list.md", "sass/published.md"
 TITLE = "Scalar PTX on every chip"

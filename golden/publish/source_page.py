@@ -11,8 +11,7 @@ from golden.explain.markdown import code, link
 from golden.files.inputs import read_json
 from golden.paths import checkout, spec_folder
 from golden.publish.links import VECTORS, repository_file, source_page
-from golden.publish.page import Page
-from golden.publish.templating import render
+from golden.publish.templating import Page, render
 from golden.vectors import captured
 
 _LANGUAGES = {

@@ -27,8 +27,8 @@ from golden.model.instruction import Instruction
 from golden.paths import checkout, docs_folder
 from golden.publish import claims, finder, navigation, page_cache, slots, source_page
 from golden.publish.links import RECORDED, VECTORS, Links
-from golden.publish.page import Page
 from golden.publish.pictures import datapath, tree
+from golden.publish.templating import Page
 
 Progress = Callable[[str, int, int], None]
 GENERATORS = (

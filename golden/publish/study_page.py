@@ -8,8 +8,7 @@ from functools import partial
 from golden import studies
 from golden.explain.markdown import figure, link
 from golden.publish.families import group_of
-from golden.publish.page import Page
-from golden.publish.templating import render
+from golden.publish.templating import Page, render
 from golden.studies.draw import only_style
 from golden.studies.study import Study
 

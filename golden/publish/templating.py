@@ -2,13 +2,15 @@
 gathers the facts, `render` puts the two together.
 
 A template has the pieces of Markdown by name: table, link, figure, code, anchor, counted. Blank lines that
-conditions and loops leave become one.
+conditions and loops leave become one. `Page` is a generated page: its place in the site, and the function
+that writes its Markdown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,3 +56,21 @@ def _without_gaps(text: str) -> Iterator[str]:
         yield block[0]
         at = block.end()
     yield _BLANK.sub("\n\n", text[at:])
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of the site, not yet written.
+
+    path: from the site's root, "architectures/hopper.md". title: for menus; the Markdown begins with the same
+        as its heading.
+    write: returns the Markdown; picklable (a functools.partial of a module's function), so that pages are
+        written in parallel.
+    shares: pages of the same word measure the same things: one process writes them all and keeps what it
+        found. Empty: what this page measures no other does.
+    """
+
+    path: str
+    title: str
+    write: Callable[[], str]
+    shares: str = ""

@@ -74,7 +74,7 @@ def invariance(
     from golden.kernels.invariance import confirmed
     from golden.kernels.invariance import invariance as maps_of
     from golden.kernels.layers import read, write
-    from golden.publish.pictures import batches as pictures
+    from golden.publish.pictures import plots as pictures
 
     for path in (record, picture, page):
         check_writable(path)
@@ -96,9 +96,9 @@ def invariance(
     with progress_bar(not as_json) as progress:
         maps = maps_of(recording, only, progress)
     if picture is not None:
-        write_text(picture, pictures.picture(maps) + "\n")
+        write_text(picture, pictures.batch_picture(maps) + "\n")
     if page is not None:
-        write_text(page, explained.page(maps, recording.device, pictures.picture(maps)))
+        write_text(page, explained.page(maps, recording.device, pictures.batch_picture(maps)))
     if as_json:
         about = {"device": recording.device, "date": recording.date, "refused": recording.refused}
         typer.echo(json.dumps(about | {"layers": [explained.as_dict(one) for one in maps]}))

@@ -13,8 +13,7 @@ from golden.files import output
 from golden.files.output import put_folder, workplace
 from golden.publish.explorer import catalog, wasm
 from golden.publish.explorer.address import INDEX
-from golden.publish.explorer.catalog import as_json
-from golden.publish.explorer.presets import presets
+from golden.publish.explorer.catalog import as_json, presets
 
 PAGE = Path(__file__).parent / "page"
 COLOURS = PAGE.parents[1] / "pictures" / "fragments.css"

@@ -12,14 +12,17 @@ from golden.publish.pictures.sheet import (
     DOTS,
     EXPONENT,
     LEFT,
+    MODES_SHORT,
     ONE,
     RIGHT,
     C,
     Sheet,
     exponent_text,
+    grouped,
+    labels,
+    names_of,
     signed,
 )
-from golden.publish.pictures.stage_words import MODES_SHORT, grouped, labels, names_of
 
 _STICKY = {
     "sticky_added": "an OR of the bits below is kept as sticky bit S",

@@ -14,7 +14,7 @@ from typing import Any
 from golden.errors import UnknownNameError, nearest
 from golden.model.instruction import Instruction
 from golden.publish.pictures import fragment_lanes, svg
-from golden.publish.pictures.fragment_words import (
+from golden.publish.pictures.fragment_lanes import (
     Words,
     axes,
     cut_notes,

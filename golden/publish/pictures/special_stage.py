@@ -6,8 +6,7 @@ from golden.program.signature import SCALES
 from golden.program.steps import Additions, Fma, Multiply, SpecialValues
 from golden.program.widths import Node
 from golden.publish.pictures import svg
-from golden.publish.pictures.sheet import GAP, RIGHT, Sheet
-from golden.publish.pictures.stage_words import names_of
+from golden.publish.pictures.sheet import GAP, RIGHT, Sheet, names_of
 
 
 def special_values(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) -> None:

@@ -30,17 +30,23 @@ from golden.publish.pictures import bars, svg, tree
 from golden.publish.pictures.align_stage import align
 from golden.publish.pictures.sheet import (
     EXPONENT,
+    FLUSH,
     GAP,
     LEFT,
+    MODES_SHORT,
+    OVERFLOW,
     RIGHT,
+    ZERO,
     Sheet,
     circled,
     exponent_text,
+    grouped,
+    labels,
+    names_of,
     signed,
     width_text,
 )
 from golden.publish.pictures.special_stage import ieee_side, special_values
-from golden.publish.pictures.stage_words import FLUSH, MODES_SHORT, OVERFLOW, ZERO, grouped, labels, names_of
 
 
 def draw(sheet: Sheet, step: Step, written: Sequence[Node], before: dict[str, Node]) -> None:

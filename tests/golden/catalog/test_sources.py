@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from pages import check_command
 
-from golden.catalog import sources
 from golden.errors import SpecError
 from golden.publish import papers_page
 
 ROOT = Path(__file__).resolve().parents[3]
-ROWS = [(source.name, row) for source in sources.load() for row in source.rows]
+ROWS = [(source.name, row) for source in papers_page.load() for row in source.rows]
 
 
 @cache
@@ -24,12 +23,12 @@ def _tests(file: str) -> set[str]:
 def test_every_row_of_the_audit_is_there() -> None:
     """139 rows: 49 of MMA-Sim, 15 of PTX, 48 of Sun et al., 27 of Abdelkhalik et al.; no item twice."""
     assert Counter(name for name, _ in ROWS).total() == 139
-    assert [len(source.rows) for source in sources.load()] == [49, 15, 48, 27]
+    assert [len(source.rows) for source in papers_page.load()] == [49, 15, 48, 27]
     assert not [item for item, n in Counter(row.item for _, row in ROWS).items() if n > 1]
 
 
 def test_every_test_that_is_named_exists() -> None:
-    named = {one for _, row in ROWS for one in row.shown if one.startswith(sources.TEST)}
+    named = {one for _, row in ROWS for one in row.shown if one.startswith(papers_page.TEST)}
     missing = []
     for one in named:
         file, _, name = one.partition("::")
@@ -40,7 +39,7 @@ def test_every_test_that_is_named_exists() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    sorted({one for _, row in ROWS for one in row.shown if one.startswith(sources.COMMAND)}),
+    sorted({one for _, row in ROWS for one in row.shown if one.startswith(papers_page.COMMAND)}),
 )
 def test_every_command_that_is_named_exists(command: str) -> None:
     check_command(command)
@@ -76,6 +75,6 @@ def test_a_damaged_file_says_where(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str, message: str
 ) -> None:
     (tmp_path / "sources.yaml").write_text(f"sources:\n  - name: n\n    cite: c\n    rows:\n      - {row}\n")
-    monkeypatch.setattr(sources, "spec_folder", lambda: tmp_path)
+    monkeypatch.setattr(papers_page, "spec_folder", lambda: tmp_path)
     with pytest.raises(SpecError, match=rf"sources[.]yaml:5: .*{re.escape(message)}"):
-        sources.load()
+        papers_page.load()

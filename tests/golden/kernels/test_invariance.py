@@ -18,7 +18,7 @@ from golden.kernels import layers
 from golden.kernels.layers import CANCELLING, COLUMNS, KINDS, NORMAL, ROWS, Answer, Layer, Recorded, Recording
 from golden.kernels.plan import Plan
 from golden.number.formats import get_format
-from golden.publish.pictures.batches import picture
+from golden.publish.pictures.plots import batch_picture
 
 CHAIN = golden.plan("hopper", "cublas_f16.bf16.bf16")
 MM = Layer(256, 512, "bf16", "bf16")
@@ -214,7 +214,7 @@ def test_words_and_pictures_of_a_map() -> None:
     told = words.as_dict(maps[0])
     assert [run["words"] for run in told["runs"]][:2] == ["no plan known", "3 parts of 192 added in f32"]
     assert json.loads(json.dumps(told)) == told
-    drawn = picture(maps)
+    drawn = batch_picture(maps)
     assert drawn.count("<rect") >= sum(len(one.runs) for one in maps)
     page = words.page(maps, {"name": "a <GPU>"}, drawn)
     assert "a &lt;GPU&gt;" in page and drawn in page

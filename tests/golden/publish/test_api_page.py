@@ -16,8 +16,7 @@ import mmagold
 import rtl_tb
 from golden.publish import api_page
 from golden.publish.api_page import source
-from golden.publish.page import Page
-from golden.publish.templating import FOLDER
+from golden.publish.templating import FOLDER, Page
 
 
 @pytest.mark.parametrize("page", api_page.pages(), ids=lambda page: page.title)

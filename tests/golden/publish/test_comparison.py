@@ -24,7 +24,7 @@ from golden.identify.probe import captured_witness
 from golden.identify.probe.properties import PROPERTIES, ProbeError, by_slug, measure
 from golden.paths import spec_folder
 from golden.program.program import Program
-from golden.publish import comparison, forms, forms_page
+from golden.publish import comparison, forms_page
 from golden.vectors.operand_files import from_text
 
 BLOCK = {block.slug: block for block in BLOCKS}
@@ -138,8 +138,10 @@ def test_cells_of_integers_are_python_s() -> None:
 # Sparse, wmma, emulated -------------------------------------------------------------------------------------
 
 
-def every_form() -> list[forms.Form]:
-    return [form for block in BLOCKS for name in golden.architectures() for form in forms.forms(block, name)]
+def every_form() -> list[forms_page.Form]:
+    return [
+        form for block in BLOCKS for name in golden.architectures() for form in forms_page.forms(block, name)
+    ]
 
 
 @pytest.mark.long
@@ -232,15 +234,15 @@ def test_witnesses_of_other_forms_answer_as_the_page_says() -> None:
 def test_a_form_of_another_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sparse instruction that keeps one bit more gives other results than the dense one."""
     block = BLOCK["f16-f32"]
-    real = [ins for ins in forms.members(block, "hopper") if ins.sparse]
+    real = [ins for ins in forms_page.members(block, "hopper") if ins.sparse]
     changed = [with_step(ins, "align", fraction_bits=(("products", 26), ("c", 26))) for ins in real]
-    monkeypatch.setattr(forms, "members", lambda one, name: tuple(changed))
-    forms.forms.cache_clear()
+    monkeypatch.setattr(forms_page, "members", lambda one, name: tuple(changed))
+    forms_page.forms.cache_clear()
     try:
-        found = forms.of_kind(block, "hopper", "sparse")
+        found = forms_page.of_kind(block, "hopper", "sparse")
         assert found and all(form.different and form.witness is not None for form in found)
     finally:
-        forms.forms.cache_clear()
+        forms_page.forms.cache_clear()
 
 
 # Witnesses --------------------------------------------------------------------------------------------------

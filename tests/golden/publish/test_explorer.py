@@ -35,7 +35,7 @@ from golden.program.steps import Align
 from golden.publish import answers
 from golden.publish.explorer import build, catalog, wasm
 from golden.publish.explorer.address import INDEX, address
-from golden.publish.explorer.presets import presets
+from golden.publish.explorer.catalog import presets
 from golden.publish.families import group_of
 from golden.publish.links import Links
 

@@ -15,7 +15,7 @@ from long_run import long_after
 
 import golden
 from golden.catalog.resolver import resolver
-from golden.publish import finder, sphinx_domain, sphinx_source
+from golden.publish import finder, sphinx_extension, sphinx_source
 from golden.publish.families import group_of
 
 QUERIES = yaml.safe_load((Path(__file__).parent / "search_queries.yaml").read_text("utf-8"))
@@ -138,7 +138,7 @@ def test_the_finder_is_used_by_keyboard_alone(found: dict[str, list[Any]], brows
 
 def test_every_name_is_an_object_of_the_domain() -> None:
     """For the inventory: each listed name, other spelling and SASS name, on the page that has it."""
-    known = dict(sphinx_domain.objects())
+    known = dict(sphinx_extension.objects())
     for name in golden.architectures():
         for ins in golden.instructions(name):
             assert known[f"{name}:{ins.name}"] == group_of(ins).path.removesuffix(".md")

@@ -25,7 +25,7 @@ from golden import stimuli
 from golden.publish import answers, instruction_page, related, variants
 from golden.publish.explorer.address import INDEX
 from golden.publish.families import Group, groups
-from golden.publish.page import Page
+from golden.publish.templating import Page
 from golden.vectors import operand_files
 
 ROOT = Path(__file__).parents[3]

@@ -11,7 +11,7 @@ import pytest
 
 from golden.paths import spec_folder
 from golden.publish import format_page, page_cache
-from golden.publish.page import Page
+from golden.publish.templating import Page
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from golden.explain.markdown import link
 from golden.publish import families, links, source_page, sphinx_source, stale
 from golden.publish import site as builder
 from golden.publish.explorer.address import INDEX
-from golden.publish.page import Page
 from golden.publish.sphinx_extension import as_restructured, lighter, marked, with_current, without_current
+from golden.publish.templating import Page
 
 ROOT = Path(__file__).resolve().parents[3]
 TAG = re.compile(r"<[a-zA-Z][^>]*>")
