@@ -19,7 +19,7 @@ from pathlib import Path
 from hw_capture.gpu import device
 from hw_capture.record.capture import target_for
 from hw_capture.timing.ablation import machine_code, run
-from hw_capture.timing.ablation.banks import of_product
+from hw_capture.timing.ablation.machine_code import of_product
 from hw_capture.timing.ablation.variants import all_variants
 
 SIZE = 2048

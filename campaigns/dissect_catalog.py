@@ -34,7 +34,7 @@ from golden.identify.blackbox.report import Found
 from golden.model.instruction import Instruction
 from golden.unit import FunctionUnit, Unit, signature_of
 from hw_capture.kernels import kernels
-from hw_capture.record.black_box import open_box as open_gpu
+from hw_capture.record.unit import open_box as open_gpu
 
 SEED, OF_UNDECIDED = 5, 6
 

@@ -22,7 +22,7 @@ from dissect_catalog import distinct
 from golden import stimuli
 from golden.catalog.lookup import resolve
 from hw_capture.kernels import build
-from hw_capture.record.black_box import open_chip
+from hw_capture.record.unit import open_chip
 
 
 def compare(name: str, each: int, seed: int, end: float) -> tuple[str, Counter[str], Counter[str], str]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from golden.errors import DocsError
-from golden.files.markdown import table
+from golden.files.escape import table
 from golden.number.formats import FORMAT, formats
 from golden.paths import spec_folder
 from golden.program.algorithms import algorithms

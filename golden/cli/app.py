@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 
 from golden import boundary
 from golden.cli import completion, plugins
-from golden.cli.arguments import Arch, Json, Name, Seed
+from golden.cli.arguments import Arch, Json, Name, Seed, read_light
 from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.export import export
@@ -31,7 +31,6 @@ from golden.cli.layout import layout
 from golden.cli.mufu import mufu
 from golden.cli.progress import Bar, Timings, progress_bar
 from golden.cli.study import study
-from golden.cli.values import read_light
 from golden.cli.vectors import vectors
 from golden.errors import OldWordWarning, OperandError
 from golden.workers import MOST_WORKERS
@@ -477,7 +476,7 @@ def compare(
 ) -> None:
     """Searches for operands on which two instructions or units differ, and shows the shortest example."""
     from golden.catalog.lookup import resolve
-    from golden.cli import differences
+    from golden.cli import render
 
     for name, given in (("seconds", seconds), ("jobs", jobs)):
         if given is not None and not prove:
@@ -488,7 +487,7 @@ def compare(
     if as_json:
         _print_json(progress.with_timings(result.as_dict(), timings))
     else:
-        differences.print_comparison(result, traces)
+        render.print_comparison(result, traces)
         progress.print_timings(timings)
     if result.proof is not None and (status := result.proof.outcome.status):
         raise typer.Exit(status)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import html
 import re
 
-from golden.files.escape import fence
-from golden.files.markdown import table
+from golden.files.escape import fence, table
 
 __all__ = ["SITE", "anchor", "code", "figure", "link", "table"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from golden.errors import OperandError
 from golden.model.instruction import Instruction
-from golden.model.program_data import program_data
+from golden.model.program_text import program_data
 from golden.program.modes import mode_text
 from golden.program.signature import SCALES
 from golden.program.words import step_text
@@ -50,7 +50,7 @@ def unit_dict(
     """One unit, and the formats that it names.
 
     The unit: formats by operand, `absent` operands, k (logical), sparsity, scales, and for each operation its
-    words; `program` holds the members of struct mg_program (golden/model/program_data.py).
+    words; `program` holds the members of struct mg_program (golden/model/program_text.py).
     """
     data = program_data(ins.program, ins)
     suffix = ""

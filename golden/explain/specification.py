@@ -15,7 +15,7 @@ from golden.errors import UnknownNameError
 from golden.explain.modes import modes_dict, modes_markdown
 from golden.explain.trace import float_text
 from golden.files import escape
-from golden.files.markdown import table
+from golden.files.escape import table
 from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import Algorithm, get_algorithm

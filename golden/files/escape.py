@@ -5,12 +5,16 @@ One function for each language; whatever text it gets, the result stays inside t
 and reads as the same words. HTML, SVG and XML: `html.escape` of the standard library
 (golden/publish/pictures/svg.py, golden/cover/page.py); Typst takes text as string literals
 (golden/publish/typst_writer.py). Numbers and the identifiers of the specs need none of this.
+
+`table` makes Markdown of facts: cells are text whose signs mean nothing.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 _MARKUP = re.compile(r"[\\`*\[\]#~|!$]|(?<!\w)_|_(?!\w)")
 _NUMBERED = re.compile(r"^(\d+)([.)])|^([-+=:])")
@@ -90,3 +94,19 @@ def block_comment(text: str) -> str:
 def file_stem(text: str) -> str:
     """A name for a file that needs no quotes in any shell."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-") or "unit"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table; bars in cells are escaped, line breaks become spaces."""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
+
+
+def escaped(text: str) -> str:
+    """Text in which no sign is Markdown's."""
+    return text.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")

@@ -1,6 +1,15 @@
-"""A program as text of C: the core's sources as one piece, and a program as constants of its structs.
+"""A program for a core that no ctypes reaches: as text of C (the core's sources as one piece, the program as
+constants of its structs), and as plain data, with the layouts of the structs that it fills, for a browser.
 
-The DPI models (golden/vectors/dpi.py) and the text for GPUs (golden/model/device_text.py) are made of it.
+The DPI models (golden/vectors/dpi.py) and the text for GPUs (golden/model/device_text.py) are made of the
+text.
+
+    data = program_data(ins.program, ins)      # {"formats": {...}, "program": {...}}
+    layouts = struct_layouts()                 # {"mg_step": [["op", "i32", 1], ...], ...}
+
+In the data a value that is zero is left out, a format stands under its name in `formats`, and integers of 64
+bits are hex text: JSON's numbers are doubles. Whoever writes the structs into memory takes the members' order
+from `struct_layouts` and C's rules of alignment; the core's mg_struct_sizes says whether that came out right.
 """
 
 from __future__ import annotations
@@ -11,7 +20,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from golden.model.engine import Engine
+from golden.model.engine import STRUCTS, Engine
+from golden.model.layout import FormatStruct, lower_format
+from golden.number.formats import Format
 from golden.program.program import Program
 from golden.program.signature import Signature
 
@@ -80,3 +91,80 @@ def _fields(struct: Any, pointers: dict[str, str]) -> Iterator[str]:
             yield f".{name} = {{{', '.join(f'{item}{suffix}' for item in value)}}}"
         elif isinstance(value, int) and value:
             yield f".{name} = {value}{'ull' if kind is ctypes.c_uint64 else ''}"
+
+
+_SCALARS = {
+    ctypes.c_int32: "i32",
+    ctypes.c_int64: "i64",
+    ctypes.c_uint64: "u64",
+    ctypes.c_void_p: "void*",
+}
+_COUNTS = {"steps": "step_count", "k_index": "k_count", "operations": "operation_count"}
+"""Members that point at an array, and those that say how long it is."""
+
+
+def program_data(program: Program, unit: Signature) -> dict[str, Any]:
+    """The program of a unit as the core's structs hold it.
+
+    Returns:
+        formats: by name, the members of each struct mg_format. program: those of struct mg_program;
+        `operations`, `steps` and `k_index` are lists.
+    """
+    low = Engine(program, unit).lower(kernels=None)
+    names = {bytes(lower_format(fmt)): fmt.name for fmt in _formats(program, unit)}
+    found = {name: _members(FormatStruct.from_buffer_copy(data), {}) for data, name in names.items()}
+    return {"formats": found, "program": _members(low, names)}
+
+
+def _formats(program: Program, unit: Signature) -> list[Format]:
+    """Every format that the program names."""
+    found = list(unit.formats.values())
+    for operation in program.operations:
+        found += [operation.seed_format, operation.out_format]
+        found += [operation.operand_format] if operation.operand_format else []
+        found += [fmt for step in operation.steps if isinstance(fmt := getattr(step, "format", None), Format)]
+    return found
+
+
+def _members(struct: Any, names: dict[bytes, str]) -> dict[str, Any]:
+    """The members that are not zero."""
+    found = {}
+    for name, kind in struct._fields_:
+        value = getattr(struct, name)
+        if name in _COUNTS:
+            count = getattr(struct, _COUNTS[name])
+            found[name] = [_plain(value[i], names) for i in range(count)]
+        elif not hasattr(kind, "contents") and any(bytes(value) if _is_compound(value) else [value]):
+            found[name] = _plain(value, names, kind)
+    return found
+
+
+def _is_compound(value: Any) -> bool:
+    return isinstance(value, ctypes.Structure | ctypes.Array)
+
+
+def _plain(value: Any, names: dict[bytes, str], kind: Any = None) -> Any:
+    if isinstance(value, FormatStruct):
+        return names[bytes(value)]
+    if isinstance(value, ctypes.Structure):
+        return _members(value, names)
+    if isinstance(value, ctypes.Array):
+        return [_plain(item, names, value._type_) for item in value]
+    return hex(value) if kind is ctypes.c_uint64 else value
+
+
+def struct_layouts() -> dict[str, list[tuple[str, str, int]]]:
+    """The members of each struct, in order: (name, type, count). Types are i32, i64, u64, the name of another
+    struct, and pointers to them: "mg_step*"; "void*" where the target is no struct of these."""
+    return {name: [(field[0], *_type(field[1])) for field in kind._fields_] for name, kind in STRUCTS.items()}
+
+
+def _type(ctype: Any) -> tuple[str, int]:
+    if issubclass(ctype, ctypes.Array):
+        return _type(ctype._type_)[0], ctype._length_
+    if hasattr(ctype, "contents"):
+        return f"{_NAMES.get(ctype._type_, 'void')}*", 1
+    return _NAMES[ctype], 1
+
+
+_NAMES: dict[Any, str] = {**_SCALARS, **{kind: name for name, kind in STRUCTS.items()}}

@@ -31,7 +31,7 @@ from golden.explain.markdown import SITE
 from golden.explain.modes import modes_markdown
 from golden.explain.specification import specification, sum_text
 from golden.files import escape
-from golden.files.markdown import table
+from golden.files.escape import table
 from golden.files.output import check, is_stream, write_folder, write_text, write_whole
 from golden.model.instruction import Instruction
 from golden.paths import plain_name

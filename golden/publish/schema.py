@@ -19,7 +19,7 @@ from golden.catalog.families import FAMILIES, FAMILY, SHARED
 from golden.catalog.json_schema import file_schema, keys_table, schema_file, text, with_tables
 from golden.catalog.unit_files import FORMATS, SHAPE, UNIT
 from golden.errors import DocsError
-from golden.files.markdown import escaped, table
+from golden.files.escape import escaped, table
 from golden.files.output import write_text
 from golden.kernels.options import KEYS
 from golden.kernels.plan_files import PLAN

@@ -6,7 +6,7 @@ figures of the papers.
 
 Each module holds one study: SAMPLES (the default) and `run(samples, progress)`. Its title, question, source
 and findings are in golden/templates/studies.
-`study` says what comes out, `units` names the units and feeds them, `published` reads the printed numbers,
+`study` says what comes out, and reads the printed numbers, `units` names the units and feeds them,
 `draw` is the style of the figures, `write` makes files. Operands come from NumPy generators with fixed seeds,
 so a study always gives the same numbers. Like the command line this stands at the end of the flow: nothing
 imports it but the command line and the pages.

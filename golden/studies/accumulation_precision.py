@@ -12,8 +12,7 @@ from golden.identify.probe import probes
 from golden.identify.probe.probes import Probe
 from golden.kernels.sum_tree import C
 from golden.studies import draw
-from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, findings
+from golden.studies.study import Figure, Progress, Study, Table, findings, published
 from golden.studies.units import MMA, Subject, and_on, who_answered
 
 if TYPE_CHECKING:

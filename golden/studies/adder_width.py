@@ -11,8 +11,7 @@ from golden.catalog.unit_text import unit_text
 from golden.circuit.synthesis import Synthesis, synthesized
 from golden.circuit.systemverilog import module
 from golden.program.steps import Align
-from golden.studies.published import published
-from golden.studies.study import Progress, Study, Table, findings, percent
+from golden.studies.study import Progress, Study, Table, findings, percent, published
 from golden.studies.units import Subject
 
 NAME = "adder-width"

@@ -16,8 +16,7 @@ from golden.identify.diagnose.mutations.mutation import with_operations
 from golden.model.instruction import Instruction
 from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw
-from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent, published
 from golden.studies.units import MMA, Floats, Subject, decode, dot, encode
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import numpy as np
 from golden.number.formats import from_float, to_float
 from golden.program.steps import Align
 from golden.studies import draw
-from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, findings, number, percent, published
 from golden.studies.units import MMA, Bits, Floats, Subject
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Any
 from golden.catalog import timing
 from golden.catalog.timing import PRINTED, Key, as_printed, conflict
 from golden.explain.markdown import link
-from golden.studies.published import published
-from golden.studies.study import Progress, Study, Table, findings
+from golden.studies.study import Progress, Study, Table, findings, published
 from golden.studies.units import Subject
 
 NAME = "observations"

@@ -1,26 +1,27 @@
-"""What a study hands back: text, tables, figures and plain values."""
+"""What a study hands back: text, tables, figures and plain values; `published` is what the papers print
+about the findings (spec/studies/*.yaml)."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from golden.explain import markdown
+from golden.files.output import Fill, write_folder
+from golden.paths import spec_folder
+from golden.studies.draw import only_style
 from golden.studies.units import Subject
+from golden.yamlfile import Section, read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
-import csv
-import io
-from contextlib import nullcontext
-from functools import partial
-
-from golden.files.output import Fill, write_folder
-from golden.studies.draw import only_style
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 Progress = Callable[[int, int], None]
@@ -228,3 +229,12 @@ def document(study: Study) -> str:
         )
         + "\n"
     )
+
+
+@lru_cache(maxsize=8)
+def published(study: str) -> Section:
+    """The printed numbers for a study, from spec/studies/<study>.yaml; raises SpecError where the file is
+    missing or wrong."""
+    document = read(spec_folder() / "studies" / f"{study}.yaml")
+    document.take("source", str)
+    return document

@@ -124,8 +124,8 @@ def _capture_cpu(
     """The same of the CPU in this machine."""
     import golden
     from golden.errors import no_match
-    from hw_capture.cpu import capture as cpu_capture
     from hw_capture.cpu import machine
+    from hw_capture.cpu import machine as cpu_capture
 
     if out is None:
         raise typer.BadParameter("name a folder, such as vectors/sapphire_rapids", param_hint="--out")
@@ -310,16 +310,16 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
 
 
 def _open_box(text: str) -> Unit | None:
-    """open_box of hw_capture/record/black_box.py, imported when a text is looked up: help waits for
+    """open_box of hw_capture/record/unit.py, imported when a text is looked up: help waits for
     no catalogue."""
-    from hw_capture.record.black_box import open_box
+    from hw_capture.record.unit import open_box
 
     return open_box(text)
 
 
 def _open_chip() -> Chip:
-    """open_chip of hw_capture/record/black_box.py, imported in the same way."""
-    from hw_capture.record.black_box import open_chip
+    """open_chip of hw_capture/record/unit.py, imported in the same way."""
+    from hw_capture.record.unit import open_chip
 
     return open_chip()
 
@@ -328,15 +328,15 @@ def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`, gpu:NAME into `mmagold dissect` and the GPU into
     `mmagold study`; the entry point that pyproject.toml names."""
     from golden.identify.blackbox.plugins import CHIPS, OPENERS
-    from hw_capture.cli import ablation, campaign, functions, invariance, products, profile, sass, timing
+    from hw_capture.cli import ablation, campaign, invariance, profile, recordings, sass, timing
 
     OPENERS.append(_open_box)
     CHIPS.append(_open_chip)
     app.command()(capture)
     app.command()(verify)
     app.command()(campaign.campaign)
-    app.command()(products.capture_products)
-    app.command()(functions.capture_functions)
+    app.command()(recordings.capture_products)
+    app.command()(recordings.capture_functions)
     app.command()(invariance.invariance)
     app.command()(ablation.bench_kernels)
     app.command()(sass.sass)

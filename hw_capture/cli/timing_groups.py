@@ -16,12 +16,11 @@ from hw_capture.gpu import device
 from hw_capture.kernels import build
 from hw_capture.record.capture import target_for
 from hw_capture.timing import bench, experiments, report, subjects
-from hw_capture.timing.building import Progress
 from hw_capture.timing.memory import bench as memory_bench
 from hw_capture.timing.memory import report as memory_report
 from hw_capture.timing.memory.programs import CHAINS, FLOWS
 from hw_capture.timing.programs import Subject
-from hw_capture.timing.records import Conditions
+from hw_capture.timing.records import Conditions, Progress
 from hw_capture.timing.scalar import bench as scalar_bench
 from hw_capture.timing.scalar import report as scalar_report
 from hw_capture.timing.scalar.instructions import Operation, operations

@@ -5,7 +5,8 @@ spot, that executes them.
     unit = cpu.unit(golden.instruction("sapphire_rapids", "tdpbf16ps"))   # golden/unit.py: unit.dot(a, b, c)
 
 An instruction is executed only where CPUID announces it, the system saves its registers and, for tiles, the
-kernel permits them; else one line says what is missing.
+kernel permits them; else one line says what is missing. `capture` records tiles of every stimulus kind, into
+files with a manifest; every instruction is executed twice.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import platform
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,8 @@ from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.unit import FunctionUnit
 from hw_capture.errors import CompileError, DeviceError, NoKernelError, ToolMissing
-from hw_capture.kernels import kernels
+from hw_capture.kernels import kernels, tiles
+from hw_capture.record.store import Options, Report, Store, opened
 
 _SOURCE = Path(__file__).resolve().parent / "unit.c"
 _EBX, _ECX, _EDX, _SUB1, _SIGNATURE, _XCR0 = range(6)
@@ -221,3 +224,49 @@ def _model() -> str:
     return next(
         (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "x86-64 CPU"
     )
+
+
+_OPERANDS = (
+    "Class sets 'stimuli' and 'mixed': drawn by hw_capture/kernels/tiles.py from golden/stimuli/ with the "
+    "entry's seed; every instruction ran twice, with equal results. Matrices in the shapes of the matrix "
+    "API; raw bits."
+)
+
+
+def capture(
+    machine: Machine,
+    chosen: Sequence[Instruction],
+    folder: Path,
+    options: Options | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Report:
+    """Captures instructions of one architecture into a folder; those that this CPU lacks are `failed`.
+
+    Raises:
+        FileFormatError: as `opened`; or a file cannot be written. HwError: the files would become too large.
+    """
+    options, report = options or Options(), Report()
+    with opened(folder, chosen[0].architecture, machine.facts(), options, _OPERANDS) as store:
+        for index, ins in enumerate(chosen):
+            if progress:
+                progress(ins.name, index, len(chosen))
+            if reason := machine.missing(ins):
+                report.failed.append((ins.name, reason))
+            else:
+                _one(machine, ins, store, report)
+        report.nbytes = store.total()
+    return report
+
+
+def _one(machine: Machine, ins: Instruction, store: Store, report: Report) -> None:
+    operands, class_set, classes = tiles.draw(ins, store.options.seed, store.options.per_kind)
+    first, second = machine.matrices(ins, operands), machine.matrices(ins, operands)
+    if unlike := int((first != second).sum()):
+        report.failed.append((ins.name, f"{unlike} results differ between two runs"))
+        return
+    # Recorded in any case: the hardware is the authority.
+    if wrong := int((first != ins(**operands)).sum()):
+        report.differ.append((ins.name, wrong))
+    with store.replacing({ins.name}):
+        store.add(ins, {**operands, "d": first}, class_set, classes)
+    report.recorded += 1

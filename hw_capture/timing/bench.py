@@ -19,10 +19,9 @@ from hw_capture.errors import HwError, SassError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import kernels, toolchain
 from hw_capture.timing import loops
-from hw_capture.timing.building import Progress, in_parallel
 from hw_capture.timing.clocks import Launches, Watch
 from hw_capture.timing.programs import DATA_WORDS, ROUNDS, Program, Subject
-from hw_capture.timing.records import Conditions
+from hw_capture.timing.records import Conditions, Progress, in_parallel
 
 OPERANDS = ("random", "zeros")
 

@@ -14,9 +14,8 @@ from hw_capture.errors import DeviceError, HwError
 from hw_capture.gpu import processes
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import kernels, toolchain
-from hw_capture.timing.building import Progress
 from hw_capture.timing.programs import template
-from hw_capture.timing.records import Conditions
+from hw_capture.timing.records import Conditions, Progress
 
 Item = TypeVar("Item")
 _STATE = (

@@ -26,10 +26,9 @@ from hw_capture.gpu.device import Device, Module
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.sass import mnemonic
 from hw_capture.timing import loops, records
-from hw_capture.timing.building import Progress
 from hw_capture.timing.clocks import Watch
 from hw_capture.timing.programs import template
-from hw_capture.timing.records import Conditions, head, table
+from hw_capture.timing.records import Conditions, Progress, head, table
 from hw_capture.timing.scalar.checking import between_clocks
 
 STORED = 52268760

@@ -1,15 +1,19 @@
-"""The head of a file of spec/timing that `mmagold bench-gpu` writes: where and how it was measured."""
+"""The head of a file of spec/timing that `mmagold bench-gpu` writes: where and how it was measured;
+and the compiler that makes many kernels at a time."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from hw_capture.gpu import processes
 from hw_capture.kernels import toolchain
 
 
@@ -83,3 +87,25 @@ def csv_text(columns: Sequence[str], points: Iterable[Sequence[Any]]) -> str:
     rows.writerow(columns)
     rows.writerows(points)
     return stream.getvalue()
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+Progress = Callable[[str, int, int], None]
+
+
+def in_parallel(
+    work: Callable[[Item], Made], items: Sequence[Item], progress: Progress | None = None
+) -> Generator[Made, None, None]:
+    """Yields what `work` makes of each item, in order; an interrupt stops the compilers, too."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = [pool.submit(work, item) for item in items]
+        try:
+            for done, job in enumerate(jobs):
+                if progress:
+                    progress("compiling", done, len(jobs))
+                yield job.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            processes.stop_all()
+            raise

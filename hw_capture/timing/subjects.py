@@ -10,7 +10,7 @@ from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction, instructions
 from golden.model.instruction import Instruction
 from hw_capture.kernels import kernels
-from hw_capture.timing import movement, wmma_moves
+from hw_capture.timing import movement
 from hw_capture.timing.programs import Subject
 
 _FULL_SWEEP = tuple(range(8, 257, 8))
@@ -58,7 +58,7 @@ def matrix_subjects(architecture: str = "hopper") -> list[Subject]:
 def wmma_subjects(architecture: str = "hopper") -> list[Subject]:
     """Every wmma, and its loads and stores."""
     found = _wmma(architecture)
-    return [*(of_instruction(ins) for ins in found), *wmma_moves.subjects(found)]
+    return [*(of_instruction(ins) for ins in found), *movement.wmma_moves(found)]
 
 
 def sun_subjects(architecture: str = "hopper") -> list[Subject]:

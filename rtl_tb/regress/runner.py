@@ -1,5 +1,13 @@
 """Runs a regression: shards the plan out, leaves out what has a result, and collects the rest.
 
+Results lie on disk, one file for each shard, whole or not there:
+
+    <out>/shards/<key>.json      counters and first failures of a shard
+    <out>/reasons/<key>.json     the whole report of one that failed
+
+The key stands for all that the result depends on, and each file for itself: one that is damaged, edited or of
+another shard is none.
+
 result = regress("regress.yaml", Path("regress"))
 result.passed, result.as_dict()
 """
@@ -10,18 +18,21 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from golden.boundary import internal_error
 from golden.errors import MmagoldError
+from golden.files.lock import only_writer
+from golden.files.output import made_folder
 from golden.vectors.vectorset import block_size
 from golden.workers.pool import workers
+from golden.workers.results import Results
 from rtl_tb.dut.description import Dut
 from rtl_tb.regress.fingerprints import UnitState, code_digest, simulator_digest, unit_state
 from rtl_tb.regress.plan import Engine, Plan, Unit, load_plan
 from rtl_tb.regress.shard import Result, Shard, explain_shard, run_shard
-from rtl_tb.regress.store import Store
 
 Progress = Callable[[str, int, int], None]
 Group = tuple[str, str, str]
@@ -218,3 +229,46 @@ def _explain(
         found = result.explained[group] = known[group] or _result(futures[group])
         if "error" not in found:
             store.put_explained(shard, found)
+
+
+FORMAT = "mmagold regression shard 1"
+
+
+class Store:
+    """The results in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._shards, self._reasons = (Results(folder / kind, FORMAT) for kind in ("shards", "reasons"))
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Makes the folder, and keeps other regressions out of it.
+
+        Raises:
+            FileFormatError: it cannot be made, or another regression writes there.
+        """
+        with (
+            made_folder(self.folder / "shards"),
+            made_folder(self.folder / "reasons"),
+            only_writer(self.folder, self.folder / ".lock"),
+        ):
+            yield
+
+    def get(self, shard: Shard) -> Result | None:
+        """The result of a shard, or None where there is none that holds."""
+        return self._shards.get(shard.key) if shard.listed else None
+
+    def put(self, shard: Shard, result: Result) -> None:
+        """Keeps a result; what could not be run is none."""
+        self._shards.put(shard.key, result)
+
+    def explained(self, shard: Shard) -> Result | None:
+        """Why a shard fails; None where that is not known, or its capsule has gone."""
+        found = self._reasons.get(shard.key) if shard.listed else None
+        capsule = found["report"]["capsule"] if found else None
+        return found if capsule is None or Path(capsule).is_dir() else None
+
+    def put_explained(self, shard: Shard, reason: Result) -> None:
+        """Keeps why a shard fails."""
+        self._reasons.put(shard.key, reason)

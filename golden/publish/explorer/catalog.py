@@ -21,11 +21,11 @@ from golden.explain.program_file import program_file
 from golden.model import registers
 from golden.model.engine import SPARSITY
 from golden.model.instruction import Instruction
-from golden.model.program_data import struct_layouts
+from golden.model.program_text import struct_layouts
 from golden.number.formats import get_format
 from golden.program.keys import REGISTER, STATUS
 from golden.studies import cdna3_rounding, fp8_accumulation, product_overflow, tf32_nan
-from golden.studies.published import published
+from golden.studies.study import published
 
 _SHAPE = re.compile(r"m\d+n\d+(?=k\d+)")
 

@@ -1,5 +1,5 @@
 // Where 16 bytes of a tile lie in shared memory, and which of them each lane of a warp asks for: plain C, so that a
-// test on a CPU can hold it against banks.py, which counts the bank conflicts.
+// test on a CPU can hold it against machine_code.py, which counts the bank conflicts.
 #ifndef MMAGOLD_ABLATION_LAYOUT_H
 #define MMAGOLD_ABLATION_LAYOUT_H
 

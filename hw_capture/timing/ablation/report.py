@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hw_capture.timing import records
-from hw_capture.timing.ablation import banks
+from hw_capture.timing.ablation import machine_code
 from hw_capture.timing.ablation.run import PLACES, Point, Result
 from hw_capture.timing.ablation.variants import Variant
 from hw_capture.timing.records import head, table
@@ -69,7 +69,7 @@ def _conflicts(result: Result, variants: Sequence[Variant]) -> Iterator[tuple[Po
     by_label = {variant.label: variant for variant in variants if not variant.warpgroups}
     for point in result.points:
         if point.label in by_label:
-            copies, loads = banks.of_product(by_label[point.label], point.size)
+            copies, loads = machine_code.of_product(by_label[point.label], point.size)
             yield point, copies.conflicts + loads.conflicts
 
 

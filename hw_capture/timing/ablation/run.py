@@ -28,9 +28,8 @@ from hw_capture.errors import DeviceError, HwError, ToolMissing
 from hw_capture.gpu.device import Device, Kernel, tensor_map_of_bf16_rows
 from hw_capture.timing.ablation.machine_code import Built
 from hw_capture.timing.ablation.variants import Variant
-from hw_capture.timing.building import Progress
 from hw_capture.timing.clocks import POWER_LIMIT, Watch, check_unthrottled, state
-from hw_capture.timing.records import Conditions
+from hw_capture.timing.records import Conditions, Progress
 
 PEAK = {(8, 0): 1024, (8, 6): 512, (8, 9): 512, (9, 0): 2048}
 """Multiply-adds of bf16, added in f32, of one multiprocessor in a cycle, by compute capability: NVIDIA's

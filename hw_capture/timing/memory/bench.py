@@ -20,11 +20,10 @@ from hw_capture.gpu.device import Device, Module
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.sass import mnemonic
 from hw_capture.timing import loops
-from hw_capture.timing.building import Progress
 from hw_capture.timing.clocks import Watch
 from hw_capture.timing.memory import programs
 from hw_capture.timing.memory.programs import CHAINS, COPIES, FLOW, FLOWS, STEP, Chain, Flow
-from hw_capture.timing.records import Conditions
+from hw_capture.timing.records import Conditions, Progress
 from hw_capture.timing.scalar.checking import timed
 
 LINE, PAGE = 128, 2 << 20

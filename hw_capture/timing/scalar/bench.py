@@ -19,9 +19,8 @@ from golden.number.formats import from_float, get_format, to_float
 from hw_capture.errors import CompileError, DeviceError, HwError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import toolchain
-from hw_capture.timing.building import Progress, in_parallel
 from hw_capture.timing.clocks import Launches, Watch
-from hw_capture.timing.records import Conditions
+from hw_capture.timing.records import Conditions, Progress, in_parallel
 from hw_capture.timing.scalar import programs
 from hw_capture.timing.scalar.chains import INVERSES, THREADS
 from hw_capture.timing.scalar.instructions import Operation, get, operations

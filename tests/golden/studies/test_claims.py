@@ -29,7 +29,7 @@ from golden.studies import (
     summation_order,
     tf32_nan,
 )
-from golden.studies.published import published
+from golden.studies.study import published
 from golden.studies.units import Subject, dot
 from golden.unit import FunctionUnit
 

@@ -16,7 +16,7 @@ from golden.errors import FileFormatError
 from golden.vectors import captured
 from hw_capture.campaign.run import Plan, run
 from hw_capture.cpu import campaign, machine
-from hw_capture.cpu.capture import capture
+from hw_capture.cpu.machine import capture
 from hw_capture.errors import DeviceError, ToolMissing
 from hw_capture.record.capture import Options
 

@@ -31,7 +31,7 @@ from hw_capture.errors import CompileError, DeviceError, HwError, SassError
 from hw_capture.gpu import device
 from hw_capture.kernels import build, toolchain
 from hw_capture.kernels.build import Built
-from hw_capture.record import black_box, runner, unit
+from hw_capture.record import runner, unit
 from hw_capture.record.capture import Options, capture
 from hw_capture.timing import bench, clocks
 from hw_capture.timing.records import Conditions
@@ -528,8 +528,8 @@ def test_an_instruction_of_the_gpu_is_a_black_box(name: str, monkeypatch: pytest
     monkeypatch.setattr(device, "open", lambda: card((9, 0)))
     monkeypatch.setattr(unit, "units_of", lambda gpu, arch: lambda ins: (gpu.name, arch, ins.name))
     expected = golden.instruction("hopper", "HMMA.16816.F32").name
-    assert black_box.open_box(name) == ("H200", "hopper", expected)
-    assert black_box.open_box(name.removeprefix("gpu:")) is None
+    assert unit.open_box(name) == ("H200", "hopper", expected)
+    assert unit.open_box(name.removeprefix("gpu:")) is None
 
 
 def test_what_a_gpu_cannot_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -546,20 +546,20 @@ def test_a_gpu_that_no_architecture_describes_is_asked_by_any_name(
     compiled = []
     monkeypatch.setattr(device, "open", lambda: card((13, 0)))
     monkeypatch.setattr(toolchain, "compile", lambda source, target: compiled.append(target))
-    box = black_box.open_box(name)
+    box = unit.open_box(name)
     assert box is not None and compiled == ["sm_130a"]
     assert box.k == 16 and box.formats["a"].name == "f16" and box.formats["d"].name == "f32"
     with pytest.raises(UnknownNameError, match="HMMA"):
-        black_box.open_box(f"{name}X")
+        unit.open_box(f"{name}X")
     with pytest.raises(DeviceError, match="no architecture describes"):
-        black_box.open_chip()
+        unit.open_chip()
 
 
 def test_the_gpu_answers_the_instructions_of_its_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(device, "open", lambda: card((9, 0)))
     monkeypatch.setattr(unit, "units_of", lambda gpu, arch: lambda ins: asked.append((arch, ins.name)))
-    chip = black_box.open_chip()
+    chip = unit.open_chip()
     ins = golden.instruction("hopper", "HMMA.16816.F32")
     chip.unit(ins)
     assert (chip.name, chip.architecture, asked) == ("H200", "hopper", [("hopper", ins.name)])

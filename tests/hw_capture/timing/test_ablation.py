@@ -24,8 +24,8 @@ from golden.errors import UnknownNameError
 from golden.studies.timing_plots import product_parts
 from hw_capture.errors import DeviceError, SassError
 from hw_capture.kernels import toolchain
-from hw_capture.timing.ablation import banks, machine_code, report, run, variants
-from hw_capture.timing.ablation.banks import Layout, Traffic
+from hw_capture.timing.ablation import machine_code, report, run, variants
+from hw_capture.timing.ablation.machine_code import Layout, Traffic
 from hw_capture.timing.ablation.run import Point, Product, Result
 from hw_capture.timing.records import Conditions
 
@@ -64,8 +64,8 @@ def _variant(label: str, architecture: str = "hopper") -> variants.Variant:
     ],
 )
 def test_conflicts_of_known_patterns(step: int, width: int, lanes: int, expected: Traffic) -> None:
-    assert banks.traffic([lane * step for lane in range(lanes)], width) == expected
-    assert banks.traffic([4096 + lane * step for lane in range(lanes)], width) == expected
+    assert machine_code.traffic([lane * step for lane in range(lanes)], width) == expected
+    assert machine_code.traffic([4096 + lane * step for lane in range(lanes)], width) == expected
 
 
 def test_conflicts_of_the_ladder_are_those_that_the_profiler_counts() -> None:
@@ -73,7 +73,7 @@ def test_conflicts_of_the_ladder_are_those_that_the_profiler_counts() -> None:
     none of LDSM or LDGSTS in a permuted one."""
     for variant in variants.all_variants("hopper"):
         if not variant.warpgroups:
-            copies, loads = banks.of_product(variant, 2048)
+            copies, loads = machine_code.of_product(variant, 2048)
             assert loads.conflicts == (0 if variant.permuted else 12_582_912)
             assert copies.conflicts == 0 and loads.parts == 4 * 16 * 4 * 16 * 16 * 64
 

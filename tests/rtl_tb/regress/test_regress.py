@@ -31,9 +31,8 @@ from rtl_tb.regress import fingerprints, runner
 from rtl_tb.regress.fingerprints import simulator_digest, unit_state
 from rtl_tb.regress.plan import load_plan
 from rtl_tb.regress.report import junit, page, print_text
-from rtl_tb.regress.runner import regress
+from rtl_tb.regress.runner import Store, regress
 from rtl_tb.regress.shard import run_shard
-from rtl_tb.regress.store import Store
 from rtl_tb.regress.summary import add_to_history, coverages, summary
 
 ICARUS = {"engine": "selfcheck", "sim": "icarus", "count": 100}

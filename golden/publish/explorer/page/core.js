@@ -1,6 +1,6 @@
 // The C core of mmagold in WebAssembly: programs as data become its structs, dot products become records.
 //
-// Nothing here knows the structs: their members come from golden/model/program_data.py, their offsets from
+// Nothing here knows the structs: their members come from golden/model/program_text.py, their offsets from
 // C's rules of alignment, and the core itself says whether the sizes came out right.
 
 const SCALARS = { i32: 4, i64: 8, u64: 8 };

@@ -1,4 +1,4 @@
-"""The command `mmagold capture-products`."""
+"""The commands `mmagold capture-products` and `mmagold capture-functions`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import typer
 
 from golden.cli.arguments import Json, Seed
 from golden.cli.progress import progress_bar
-from hw_capture.cli.app import pattern
+from hw_capture.cli.app import check_writable, pattern
+from hw_capture.cli.arguments import Gpu, architecture
 
 
 def capture_products(
@@ -44,7 +45,7 @@ def capture_products(
     from golden.files.output import write_text
     from golden.kernels.masks import parse_shape
     from hw_capture.cli.app import check_writable
-    from hw_capture.products import cases, record, table
+    from hw_capture.products import cases, explain, record
 
     check_writable(markdown)
     check_writable(digests)
@@ -65,7 +66,7 @@ def capture_products(
     with progress_bar(not as_json) as progress:
         report = record.record(chosen, out, progress)
     if markdown is not None:
-        write_text(markdown, table.table(record.load(out)))
+        write_text(markdown, explain.table(record.load(out)))
     if digests is not None:
         record.write_digests(out, digests)
     if as_json:
@@ -77,3 +78,54 @@ def capture_products(
     )
     for name, why in report.refused:
         typer.echo(f"  {name}: {why}")
+
+
+def capture_functions(
+    arch: Annotated[
+        str, typer.Option(callback=architecture, help="Architecture of the functions.")
+    ] = "hopper",
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="REGEX", help="Only functions whose name matches.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Archive (.npz) of words and digests; its manifest is .json.")
+    ] = None,
+    gpu: Gpu = 0,
+    as_json: Json = False,
+) -> None:
+    """Compares the special-function unit of this GPU with the model.
+
+    Each function runs for all of its codes, 2^32 or 2^16. The command counts the results that differ.
+
+    Exit status: 0 none differs, 1 some do, 2 something could not be run.
+    """
+    from golden.errors import OperandError, counted
+    from hw_capture.campaign import functions
+    from hw_capture.gpu import device
+    from hw_capture.kernels import toolchain
+    from hw_capture.record.capture import target_for
+
+    matching = pattern(only) or (lambda name: True)
+    chosen = [name for name in functions.names(arch) if matching(name)]
+    if not chosen:
+        raise OperandError(f"no function of {arch} matches '{only}', expected such as 'ex2'")
+    check_writable(out)
+    compiler = toolchain.version(toolchain.require("nvcc"))
+    outcomes = []
+    with device.open(gpu) as opened, progress_bar(not as_json) as progress:
+        facts = opened.facts()
+        target = target_for(arch, facts)
+        for index, name in enumerate(chosen):
+            progress(name, index, len(chosen))
+            outcomes.append(functions.sweep(opened, arch, name, target))
+    manifest = functions.manifest(arch, facts, compiler, outcomes)
+    if out is not None:
+        functions.write(out, manifest, outcomes)
+    if as_json:
+        typer.echo(json.dumps(manifest, indent=1))
+    else:
+        for one in outcomes:
+            first = f", the first at {', '.join(f'{code:#x}' for code in one.first[:4])}" if one.first else ""
+            typer.echo(f"{one.name}: {one.differences} of {counted(one.codes, 'result')} differ{first}")
+    if any(one.differences for one in outcomes):
+        raise typer.Exit(1)
