@@ -205,7 +205,7 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
         "-Wno-lint",
         "-Wno-style",
     ]
-    options += [*simulators.VERILATOR_GOES_ON, *simulators.VERILATOR_ERRORS]
+    options += [*simulators.VERILATOR_GOES_ON]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if design.types:

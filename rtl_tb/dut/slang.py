@@ -22,9 +22,16 @@ from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators.simulators import first_error
 
 GET_PYSLANG = 'pip install "pyslang>=12,<13"'
-LENIENT = ("--allow-use-before-declare", "--relax-enum-conversions", "--timescale", "1ns/1ps")
+LENIENT = (
+    "--allow-use-before-declare",
+    "--relax-enum-conversions",
+    "-Wno-duplicate-definition",
+    "--timescale",
+    "1ns/1ps",
+)
 """Options of every reader made of slang: it reads what the simulators take, also files of which some have a
-timescale and others none."""
+timescale and others none, and a package that several files include. (Verilator refuses two different modules
+of one name.)"""
 _SIGNALS = ("Variable", "Net")
 _INSTANCE = "top"
 """The top module in the shell around it."""

@@ -46,7 +46,6 @@ from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure, changed_
 from rtl_tb.errors import RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import (
-    VERILATOR_ERRORS,
     VERILATOR_GOES_ON,
     Simulator,
     ToolFailed,
@@ -204,7 +203,7 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
     options = list(VERILATE) if verilator else []
     if verilator and job.waves is not None and job.waves.suffix == ".fst":
         options.append("--trace-fst")
-    language = ("--timing", *VERILATOR_ERRORS) if verilator else ("-g2012",)
+    language = ("--timing",) if verilator else ("-g2012",)
 
     def compile_in(place: Path) -> None:
         listing = [] if verilator else [f"-Mall={place / DEPENDENCIES}"]

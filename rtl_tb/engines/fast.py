@@ -40,12 +40,12 @@ from rtl_tb.engines.common import (
 from rtl_tb.engines.job import INITIAL_VALUES, Bits, Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
+from rtl_tb.simulators.simulators import Simulator, ToolFailed
 
 HARNESS, MODEL = (Path(__file__).with_name(f"fast_{name}.cpp") for name in ("harness", "model"))
 """The harness, which knows no unit, and what it sees of a unit."""
 PROGRAM = "dut"
-LANGUAGE = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS)
+LANGUAGE = ("--timing", "--timescale", "1ns/1ps")
 """Delays in the RTL count against a clock of 10 ns, as in the other engines."""
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique"]
 VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]

@@ -58,7 +58,7 @@ from rtl_tb.engines.traffic import plan
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import commercial, simulators
 from rtl_tb.simulators.commercial import COMMERCIAL
-from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
+from rtl_tb.simulators.simulators import Simulator, ToolFailed
 
 TESTBENCH = "mmagold_tb"
 TIMESCALE = "mmagold_timescale.sv"
@@ -122,7 +122,7 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
         return built_once(place, dut.sources, files, compiled_in) / PROGRAM
     verilator = simulator.name == "verilator"
     options = (*VERILATE, OPTIMISE, *_trace(job.waves)) if verilator else ()
-    language = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS) if verilator else ("-g2012",)
+    language = ("--timing", "--timescale", "1ns/1ps") if verilator else ("-g2012",)
     compiled = [*VERILATE, *_trace(job.waves), *language] if verilator else [*language]
 
     def compile_in(folder: Path) -> None:

@@ -40,13 +40,17 @@ LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute,
 and a check must not wait for ever."""
 
-VERILATOR_ERRORS = ("-Werror-MODDUP",)
-"""Warnings of Verilator that must stop a design: of two modules
-of one name it takes the first without a word."""
 VERILATOR_GOES_ON = ("-Wno-fatal", "-Wno-BADVLTPRAGMA")
-"""No other warning stops one: it may be others' code. Nor does a comment of another tool that a macro makes,
+"""No warning stops a design: it may be others' code. Nor does a comment of another tool that a macro makes,
 `/* synopsys sync_set_reset */`, in which Verilator looks for a word of its own. Every call of Verilator has
 these options."""
+_TWICE = re.compile(
+    r"^%(?P<text>Warning-MODDUP: (?P<here>\S+): .*)(?:\n\s.*)*?"
+    r"\n\s+(?P<first>\S+): \.\.\. Location of original",
+    re.MULTILINE,
+)
+"""Two modules or packages of one name, of which Verilator takes the first. It is no error if both are one
+text that several files include."""
 _WARNED = re.compile(r"^%Warning(?:-(?P<code>\w+))?: (?P<text>.+)", re.MULTILINE)
 
 NOT_INHERITED = re.compile(
@@ -383,6 +387,9 @@ def run(
         raise _not_run(words[0], text, log, crashed or unheard)
     if process.returncode:
         raise ToolFailed(words, process.returncode, text, log)
+    for twice in _TWICE.finditer(text):
+        if twice["here"] != twice["first"]:
+            raise ToolFailed(words, 1, f"%Error-{twice['text'].removeprefix('Warning-')}", log)
     return text
 
 
