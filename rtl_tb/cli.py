@@ -431,6 +431,10 @@ def init(
         list[str] | None,
         typer.Option("--type", help="A type parameter of the top: NAME=TYPE, as T=my_pkg::elem_t."),
     ] = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option("--library", help="A file of a library of VHDL other than work: NAME=FILE.VHD."),
+    ] = None,
     top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
     instruction: Annotated[
         str | None,
@@ -447,7 +451,15 @@ def init(
     if not sources and not filelist:
         raise typer.BadParameter("expected source files, or a file list with -f", param_hint="FILE.SV")
     parameters, types = _parameters(parameter), _named_values(type_)
-    given = Given(filelist or (), include or (), _named_values(define), parameters, types)
+    libraries: dict[str, list[Path]] = {}
+    for word in library or ():
+        name, equals, file = word.partition("=")
+        if not (name and equals and Path(file).is_file()):
+            raise typer.BadParameter(
+                f"'{word}', expected NAME=FILE.VHD, a file that exists", param_hint="--library"
+            )
+        libraries.setdefault(name, []).append(Path(file))
+    given = Given(filelist or (), include or (), _named_values(define), parameters, types, libraries)
     text = draft(sources or [], top, instruction, out.parent if out is not None else None, given)
     if out is None:
         typer.echo(text, nl=False)

@@ -140,6 +140,14 @@ class Given:
     defines: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, int | str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+    libraries: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    """The files of libraries of VHDL other than work, by name."""
+
+    @property
+    def vhdl(self) -> Vhdl:
+        """What a unit in VHDL needs in addition to its sources."""
+        given = self.libraries.items()
+        return Vhdl(libraries={name.lower(): tuple(map(Path.absolute, files)) for name, files in given})
 
     def design(self, files: Sequence[Path], top: str | None) -> Design:
         """The whole design; raises SpecError where a file list is wrong, or a source is no file."""
@@ -150,13 +158,15 @@ class Given:
             if not Path(file).is_file():
                 raise SpecError(f"source '{file}' is no file; looked for it at {Path(file).absolute()}")
         found.files |= dict.fromkeys(Path(file).absolute() for file in files)
-        check_sizes(found.files)
+        check_sizes([*found.files, *(path for files in self.libraries.values() for path in files)])
         found.include |= dict.fromkeys(path.absolute() for path in self.include)
         defines = found.defines | dict(self.defines)
         if in_vhdl(found.files):
             if found.include or defines or found.libraries or self.types:
                 raise SpecError("include folders, macros, types and -y mean nothing in VHDL")
             return Design(tuple(found.files), top, parameters=self.parameters)
+        if self.libraries:
+            raise SpecError("--library is for units in VHDL, but no source is")
         ordered = packages_first(found.files)
         include, libraries = tuple(found.include), found.searched
         return Design(ordered, top, include, defines, self.parameters, libraries, self.types)
@@ -172,6 +182,8 @@ class Given:
                 for name, value in table.items()
             ]
             lines += [f"{key}: {{{', '.join(words)}}}"] if words else []
+        words = [f"{_scalar(name)}: {_paths(files, folder)}" for name, files in self.libraries.items()]
+        lines += [f"vhdl: {{libraries: {{{', '.join(words)}}}}}"] if words else []
         return lines
 
 
@@ -203,7 +215,7 @@ def draft(
     vhdl = in_vhdl(design.sources)
     units = tops(design) if top is None and not vhdl else []
     design = replace(design, top=units[0]) if len(units) == 1 else design
-    top_module, remark = _elaborated(design, vhdl)
+    top_module, remark = _elaborated(design, given.vhdl if vhdl else None)
     module = _taken_apart(top_module)
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
@@ -245,7 +257,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} ..."
 
 
-def _elaborated(design: Design, vhdl: bool) -> tuple[Module, list[str]]:
+def _elaborated(design: Design, vhdl: Vhdl | None) -> tuple[Module, list[str]]:
     """The top of a design, as a comment what was left out for it: a text that is refused is read without what
     synthesis leaves out.
 
@@ -254,7 +266,7 @@ def _elaborated(design: Design, vhdl: bool) -> tuple[Module, list[str]]:
     """
 
     def read(design: Design) -> Module:
-        return read_entity(design, Vhdl()) if vhdl else read_ports(design)
+        return read_entity(design, vhdl) if vhdl else read_ports(design)
 
     try:
         return read(design), []

@@ -490,8 +490,9 @@ def _methods(module: Module) -> tuple[dict[str, str], dict[str, str]]:
     names |= {name[len("EN_") :] for name in inputs if name.startswith("EN_")}
     sides, signals = {}, {}
     for name in sorted(names, key=lambda each: (-len(each), each)):
-        takes = any(each.startswith(f"{name}_") for each in inputs)
-        gives = any(each == name or each.startswith(f"{name}_") for each in outputs)
+        takes, gives = (
+            any(each == name or each.startswith(f"{name}_") for each in ports) for ports in (inputs, outputs)
+        )
         if not takes and not gives:
             continue
         sides[name] = "in" if takes else "out"
@@ -586,7 +587,7 @@ def _channels_of_methods(
     own: dict[str, list[str]] = {name: [] for name, side in sides.items() if side == "in"}
     for role, each in found.roles.items():
         if role not in CONTROL_ROLES and role not in RESULTS:
-            of = next((name for name in own if each.ports[0].startswith(f"{name}_")), None)
+            of = next((name for name in own if f"{each.ports[0]}_".startswith(f"{name}_")), None)
             if of is not None:
                 own[of].append(role)
     left = [roles for roles in own.values() if not roles]

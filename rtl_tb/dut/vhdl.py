@@ -35,6 +35,7 @@ _UNIT = re.compile(
     r"^(?P<kind>entity|package body|package|configuration|context|architecture) (?P<name>\S+)"
     r"(?: of (?P<of>\S+))?"
 )
+_NO_LIBRARY = re.compile(r'cannot find resource library "(?P<name>\w+)"')
 _PLACE = re.compile(r"^(?:\S+:\d+:\d+: |\S*ghdl\S*:error: )(?!error during elaboration)(?P<text>.+)")
 _BROKEN = re.compile(
     r"(?:^(?P<said>[^*\n]+)\n)?^\*+ GHDL Bug occurred.*?^Exception (?P<raised>[^\n]*)",
@@ -230,7 +231,12 @@ def first_complaint(text: str, origin: Mapping[str, Path] | None = None) -> str:
         line = next((each for each in reversed(lines) if each.strip()), "it printed nothing")
     for name, path in (origin or {}).items():
         line = line.replace(f"{name}:", f"{path}:")
-    return without_copies(re.sub(r"^\S*ghdl\S*:error: ", "", line))
+    line = without_copies(re.sub(r"^\S*ghdl\S*:error: ", "", line))
+    if (library := _NO_LIBRARY.search(line)) is not None:
+        name = library["name"]
+        key = f"vhdl: {{libraries: {{{name}: [FILE]}}}}"
+        line += f"; name its files: {key} in dut.yaml, --library {name}=FILE of rtl init"
+    return line
 
 
 def without_copies(text: str) -> str:

@@ -402,3 +402,32 @@ def test_a_method_that_takes_no_operand_is_tied(tmp_path: Path) -> None:
         "get_kind_of_it_x": 0,
         "EN_get_kind_of_it": 1,
     }
+
+
+def test_a_method_of_bluespec_may_have_the_name_of_its_operand(tmp_path: Path) -> None:
+    """Each operand then is a channel; none of the enables is tied."""
+    sides = "".join(f"input [7:0] {name}, input EN_{name}, output RDY_{name}, " for name in "ab")
+    (tmp_path / "m.v").write_text(
+        f"module m (input CLK, input RST_N, {sides}output [15:0] d, output RDY_d); endmodule\n"
+    )
+    document = yaml.safe_load(draft([tmp_path / "m.v"]))
+    channels = document["handshake"]["input"]
+    assert [(each["operands"], each["valid"]["port"], each["ready"]) for each in channels] == [
+        ([name], f"EN_{name}", f"RDY_{name}") for name in "ab"
+    ]
+    assert "constants" not in document
+
+
+def test_a_package_that_several_files_include_refuses_nothing(tmp_path: Path) -> None:
+    """Two packages of one name that are two texts do."""
+    package = "package p; typedef logic [7:0] byte_t; endpackage\n"
+    ports = "(input p::byte_t a, b, output logic [15:0] d)"
+    (tmp_path / "p.svh").write_text(package)
+    (tmp_path / "mul.sv").write_text(f'`include "p.svh"\nmodule mul {ports}; assign d = a * b; endmodule\n')
+    (tmp_path / "top.sv").write_text(f'`include "p.svh"\nmodule top {ports}; mul m (.*); endmodule\n')
+    files = [tmp_path / "mul.sv", tmp_path / "top.sv"]
+    text = draft(files)
+    assert "top: top" in text and "refused" not in text  # by none of the readers
+    (tmp_path / "mul.sv").write_text(f"{package}module mul {ports}; assign d = a * b; endmodule\n")
+    with pytest.raises(ElaborationError, match="Duplicate declaration of package: 'p'"):
+        draft(files)

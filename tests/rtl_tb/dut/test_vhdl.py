@@ -6,7 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
+from typer.testing import CliRunner
 
+from golden.cli.app import app
 from golden.errors import SpecError
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
@@ -105,6 +108,36 @@ def test_a_name_that_is_defined_twice_is_refused(tmp_path):
         ElaborationError, match=r"entity shapes is defined in .*shapes.vhd and in .*again.vhd"
     ):
         read_entity(twice, Vhdl())
+
+
+LIBRARY = """package sizes is constant bits : natural := 8; end package;
+"""
+USER = """library ieee; use ieee.std_logic_1164.all;
+library common;
+entity twice is port (
+    a : in std_ulogic_vector(common.sizes.bits - 1 downto 0); d : out std_ulogic_vector(8 downto 0));
+end entity;
+architecture rtl of twice is begin d <= a & '0'; end architecture;
+"""
+
+
+@ghdl
+def test_init_takes_the_files_of_libraries(tmp_path):
+    """And says where to name them, if they are missing."""
+    (tmp_path / "sizes.vhd").write_text(LIBRARY)
+    (tmp_path / "twice.vhd").write_text(USER)
+    out = tmp_path / "dut.yaml"
+
+    def init(*options):
+        return CliRunner().invoke(app, ["rtl", "init", str(tmp_path / "twice.vhd"), *options])
+
+    done = init()
+    assert done.exit_code == 2 and "libraries: {common: [FILE]}" in done.stderr
+    assert "--library common=FILE" in done.stderr
+    given = ("--library", f"common={tmp_path / 'sizes.vhd'}")
+    assert init(*given, "--out", str(out)).exit_code == 0
+    assert yaml.safe_load(out.read_text())["vhdl"] == {"libraries": {"common": ["sizes.vhd"]}}
+    assert "'sizes'" in init("--library", "sizes").stderr
 
 
 @ghdl
