@@ -46,7 +46,7 @@ def compare_other_outputs(job: Job, engine: str, verdict: Verdict) -> Verdict | 
     if exclude is not None:
         known = ~exclude.of(vectors.instruction, vectors.operands, vectors.d)
     said = {case.port.name for case in exclude.cases if case.port} if exclude is not None else set()
-    failures = []
+    failed: dict[tuple[str, bytes, bytes, bytes], list[Bit]] = {}
     bits, size = list(wanted), job.dut.layout.result_width
     for at in range(0, len(bits), size):
         some = bits[at : at + size]
@@ -66,18 +66,31 @@ def compare_other_outputs(job: Job, engine: str, verdict: Verdict) -> Verdict | 
             counts = outcome.received & (known | (bit[0] in said))
             wrong = np.flatnonzero((came[:, place] != wanted[bit]) & counts & ~outcome.unknown)
             unknown = np.flatnonzero(outcome.unknown & counts)
-            failures += [_failure(bit, wrong, wanted[bit])] if len(wrong) else []
-            failures += [_failure(bit, unknown, wanted[bit], "X or Z")] if len(unknown) else []
-    failed = replace(verdict.outcome, failures=[*verdict.outcome.failures, *failures])
-    return replace(verdict, outcome=failed)
+            # Bits of one cause, such as a lost sign, are wrong together.
+            for what, where in (("", wrong), ("X or Z", unknown)):
+                if len(where):
+                    key = (what, where.tobytes(), came[:, place].tobytes(), wanted[bit].tobytes())
+                    failed.setdefault(key, []).append(bit)
+    failures = []
+    for (what, where_all, values, _), together in failed.items():
+        numbers, answers = np.frombuffer(where_all, np.int64), np.frombuffer(values, np.bool_)
+        failures.append(_failure(job.dut, together, numbers, answers, wanted[together[0]], what))
+    outcome = replace(verdict.outcome, failures=[*verdict.outcome.failures, *failures])
+    return replace(verdict, outcome=outcome)
 
 
-def _failure(bit: Bit, vectors: npt.NDArray[np.int64], wanted: Mask, what: str = "") -> ProtocolFailure:
+def _failure(
+    dut: Dut, bits: list[Bit], vectors: npt.NDArray[np.int64], came: Mask, wanted: Mask, what: str
+) -> ProtocolFailure:
     first = int(vectors[0])
-    (name,) = names_of([bit])
+    names = names_of([bits[0], bits[-1]][: len(bits)])
+    are = f"{names[0]} is" if len(bits) == 1 else f"{names[0]} to {names[-1]} are"
+    always = "always " if not what and (came == came[0]).all() else ""
+    extends = any(at.unused == "sign" and bits[0][0] in at.ports for at in dut.ports.values())
+    expected = f"{'the sign of the result, ' if extends else ''}{int(wanted[first])}"
     text = (
-        f"{FAILURE_KINDS[KIND]}: {name} is {what or int(not wanted[first])} in {len(vectors):,} vectors, "
-        f"first in vector {first}, expected {int(wanted[first])} there"
+        f"{FAILURE_KINDS[KIND]}: {are} {always}{what or int(not wanted[first])}, wrong in "
+        f"{len(vectors):,} vectors, first in vector {first}, expected {expected} there"
     )
     return ProtocolFailure(KIND, 0, first, text)
 

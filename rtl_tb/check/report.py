@@ -63,7 +63,7 @@ def _handshake_failures(report: Report) -> str:
     others = sum(failure.get("kind") == "other_output" for failure in report["protocol"])
     count = len(report["protocol"]) - others
     words = [f"{count:,} handshake failure{'' if count == 1 else 's'}"] * bool(count)
-    words += [f"{others:,} wrong bit{'' if others == 1 else 's'} of other outputs"] * bool(others)
+    words += [f"{others:,} fault{'' if others == 1 else 's'} of other outputs"] * bool(others)
     return ", ".join(words)
 
 

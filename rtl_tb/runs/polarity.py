@@ -25,7 +25,8 @@ _TIMEOUT = 1_000
 _FAILING = 0.5
 """Least share of failing vectors for which a polarity is tried: the wrong one hardly leaves any."""
 _EXPLAINED = 0.25
-"""Share of the vectors that is right at least with the right polarity, whatever else is wrong."""
+"""Share of the vectors of a unit that does not answer that is right at least with the right polarity,
+whatever else is wrong."""
 _TOGETHER = (("input valid", "output valid"), ("input ready", "output ready"))
 """Signals that somebody who makes one active low makes active low, too."""
 
@@ -98,7 +99,9 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
             continue
         computed, asked_for = _computed(found)
         kept = not found.outcome.failures and not found.missing.any()
-        if kept and computed >= max(_EXPLAINED * asked_for, 2 * before, 1):
+        # An answer where there was none speaks for itself; of a unit that answers, some right results do not.
+        share = _EXPLAINED if silent(verdict) else 1.0
+        if kept and computed >= max(share * asked_for, 2 * before, 1):
             return Polarity(job.dut, signals, _right(found), len(quiet.vectors))
     return None
 

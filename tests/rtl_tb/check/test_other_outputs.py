@@ -68,6 +68,9 @@ def test_unused_bits_have_what_the_description_says(
     if not right:
         assert found.verdict.failed.sum() == 0 and "of other outputs" in headline(found.as_dict())
         assert any("y[1" in failure.text for failure in found.verdict.outcome.failures)
+    if (rule, upper) == ("sign", "4'b0000"):
+        (failure,) = found.verdict.outcome.failures
+        assert "y[16] to y[19] are always 0" in failure.text and "the sign of the result" in failure.text
 
 
 PORTS = "exclude: [{where: {a: 15, b: zero}, answer: {port: err}}]\n"
