@@ -28,6 +28,12 @@ _TOGETHER = 16
 """Choices that are dropped together if neither half of them compiles: choices of a function that a constant
 calls are all refused, and a search for each costs more than they may find."""
 
+_LOOPS = replace(fast.FOR_TRIALS, further=(*fast.FOR_TRIALS.further, "--unroll-count", "1"))
+"""Loops of procedures stay loops: a simulator that unrolls them writes every choice in them as often as they
+turn, and 64 turns cost 15 s where one costs one."""
+_UNROLLED_ALONE = "BLKLOOPINIT"
+"""The error of Verilator for a loop that it cannot keep."""
+
 Built = tuple[list[Choice], Path]
 """Choices, number n at n - 1, and the program that holds them."""
 
@@ -60,16 +66,21 @@ def build(
     Raises:
         ElaborationError, MachineError: Verilator refuses it for another reason. RtlError: the time is over.
     """
+    how = _LOOPS
     for attempt in range(policy.refused):
         chosen = with_selector(dut, changes, listed, folder / f"choices{attempt}", made)
         try:
             job = replace(job, dut=chosen, build=folder / "build")
             with budget.builds(part):
-                return listed, fast.build_once(job, simulators.verilator(), wrapper, fast.FOR_TRIALS)
+                return listed, fast.build_once(job, simulators.verilator(), wrapper, how)
         except (ElaborationError, MachineError) as error:
             if budget.over(part) or attempt == policy.refused - 1:
                 raise
-            kept = _not_blamed(listed, getattr(error.__cause__, "text", str(error)))
+            said = getattr(error.__cause__, "text", str(error))
+            if _UNROLLED_ALONE in said and how is _LOOPS:
+                how = fast.FOR_TRIALS
+                continue
+            kept = _not_blamed(listed, said)
             if len(kept) == len(listed):
                 kept = _accepted(
                     dut, changes, listed, folder / "lint", lambda: budget.builds(part), made, wrapper

@@ -16,8 +16,6 @@ from typing import Any
 from rtl_tb.locate.kinds import Types
 from rtl_tb.locate.sources import Place, Sources
 
-_ITERATIONS = 16
-"""Iterations that a loop of a procedure is taken to have: only a simulator knows."""
 _MODULAR = (
     *("Add", "Subtract", "Multiply", "BinaryAnd", "BinaryOr", "BinaryXor", "BinaryXnor"),
     *("Plus", "Minus", "BitwiseNot"),
@@ -36,8 +34,9 @@ class Elaboration:
             False) if that is no number, such as a value of an enumeration.
         roots: the ones of them that are a whole value or condition.
         mixed: the ones that have other bits in another instance: one text cannot hold them as a choice.
-        copies: how often a simulator may write each of them out: once for each iteration of a loop. What
-            instances share is written once, see rtl_tb/locate/selector.py.
+        copies: how often a simulator may write each of them out: once for each iteration of a loop that
+            generates. What instances share is written once, see rtl_tb/locate/selector.py, and so is the
+            body of a procedure's loop, see rtl_tb/locate/choices.py.
         several: modules of which the design has several instances.
         modular: the ones of which the low bits depend on the low bits of their operands alone.
         assigned: the ones whose value a signal gets, so that bits above it are lost.
@@ -89,12 +88,10 @@ class _Walk:
         """Modules that were read, each with its parameters, and how often each module holds it."""
         self.body: Any = None
         self.written: dict[tuple[Place, Any], int] = {}
-        """How often a module holds an expression: once for each iteration of its loops."""
+        """How often a module holds an expression: once for each iteration of a loop that generates."""
         self.root: Place | None = None
         self.scope = self.scopes = 0
         """The number of the instance, or of the iteration of a loop."""
-        self.loops = 1
-        """Iterations of the loops of procedures around."""
         self.typed: dict[tuple[int, Place], tuple[int, bool]] = {}
 
     # Declarations
@@ -186,9 +183,7 @@ class _Walk:
                     self.found.statements[place] = None
                 return ast.VisitAction.Advance
             case ast.ForLoopStatement():
-                self.loops *= _ITERATIONS
                 self._below(node.body)
-                self.loops //= _ITERATIONS
             case ast.CaseStatement():
                 self._below(node.expr)
                 exact = node.condition.name == "Normal"  # bits that do not count have to be constant
@@ -356,7 +351,7 @@ class _Walk:
         bare = _bare(node)
         if bare.kind.name == "ConditionalOp" or getattr(getattr(bare, "op", None), "name", "") in _MODULAR:
             self.found.modular.add(place)
-        self.written[place, self.body] = self.written.get((place, self.body), 0) + self.loops
+        self.written[place, self.body] = self.written.get((place, self.body), 0) + 1
         kind = (node.type.bitWidth, bare.type.isSigned) if _is_number(node.type) else (0, False)
         own = self.typed.setdefault((self.scope, place), kind)
         if own != self.found.read.setdefault(place, own):

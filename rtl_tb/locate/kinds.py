@@ -14,6 +14,7 @@ or a statement: the inverse of a dropped one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, islice, pairwise, product
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rtl_tb.locate.scopes import CONTROL, Scope
-from rtl_tb.locate.sources import Place, Sources
+from rtl_tb.locate.sources import Place, Sources, ended
 
 TERM = "\0"
 """The place of the distinguishing term in the pattern of a change."""
@@ -62,6 +63,7 @@ _ZERO = re.compile(r"(?:\d*'[bdoh])?0+")
 _COPIES = re.compile(r"\{\s*(\d+)\s*(\{.*\})\s*\}", re.DOTALL)
 _BOUNDS = re.compile(r"([A-Za-z_][\w$]*)\s*\[([^\[\]:]+):([^\[\]:]+)\]")
 """Parts of a concatenation: zeros, a replication, a range of a vector."""
+_RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
 _PARTS = 6
 """Parts of a concatenation that may have other bits."""
 _EXPRESSIONS = 6
@@ -142,10 +144,9 @@ class SyntaxSite:
     names: int
 
     def text(self, node: Any = None) -> str:
-        """The text of this node, or of another one."""
-        if node is None:
-            return self.sources.text(self.node) or ""
-        return self.sources.text(node, self.sources.place(self.node)) or ""
+        """The text of this node, or of another one; with the blank that ends an escaped name."""
+        within = None if node is None else self.sources.place(self.node)
+        return ended(self.sources.text(self.node if node is None else node, within) or "")
 
     @property
     def bits(self) -> int:
@@ -337,9 +338,13 @@ def _negative(at: SyntaxSite) -> Iterator[Draft]:
 
 @_kind("condition", "ConditionalStatementSyntax", "ConditionalExpressionSyntax")
 def _conditions(at: SyntaxSite) -> Iterator[Draft]:
-    """A condition that is negated, always true or always false."""
+    """A condition that is negated, always true or always false; of a reset or a clock that holds a statement
+    back: always true."""
     text = at.text(at.node.predicate)
-    if not CONTROL.search(text):
+    alone = at.node.kind.name == "ConditionalStatement" and at.node.elseClause is None
+    if CONTROL.search(text):
+        yield from ((at.node.predicate, "1'b1") for _ in range(alone))
+    else:
         yield from ((at.node.predicate, other) for other in (f"!({text})", "1'b1", "1'b0") if other != text)
 
 
@@ -375,6 +380,19 @@ def _ranges(at: SyntaxSite) -> Iterator[Draft]:
         for by in (high - low + 1, low - high - 1):
             if abs(by) > 1 and low + by >= 0:
                 yield at.node, f"{high + by}:{low + by}"
+
+
+@_kind("range", "ExpressionStatementSyntax")
+def _ranges_together(at: SyntaxSite) -> Iterator[Draft]:
+    """A range that stands several times in an assignment, as in an adder that is a bit too short: one bit
+    more or less in each place, and in the casts to its width."""
+    text = at.text()
+    for (high, low), often in Counter(_RANGE.findall(text)).items():
+        bits = int(high) - int(low) + 1
+        for by in (1, -1) if often > 1 else ():
+            if bits + by > 0:
+                wider = re.sub(rf"\[\s*{high}\s*:\s*{low}\s*\]", f"[{int(high) + by}:{low}]", text)
+                yield at.node, re.sub(rf"\b{bits}(?=\s*'\()", f"{bits + by}", wider)
 
 
 @_kind("concatenation", "ConcatenationExpressionSyntax")

@@ -402,7 +402,8 @@ class Scope:
             key = self.declared.get(place, f"{key} {array}".strip())
         else:
             key = f"{NUMBER} {self.declared.get(place, '')}".strip()
-        found.setdefault(token.valueText, key)
+        if not token.rawText.startswith("\\"):  # an escaped name, which stands for no other one
+            found.setdefault(token.valueText, key)
 
     def _key_of(self, kind: Any) -> str:
         """The kind of value of a declared type: bits and sign, if its text gives them."""
@@ -520,7 +521,8 @@ class Module:
             )
             net = kind == "NetDeclarationSyntax" or (port and not re.search(r"\b(reg|logic|bit)\b", text))
             for one in declared if port or kind in _DECLARING[:2] else ():
-                if hasattr(one, "name") and one.initializer is None and one.name.valueText not in driven:
+                named = hasattr(one, "name") and not one.name.rawText.startswith("\\")
+                if named and one.initializer is None and one.name.valueText not in driven:
                     found[one.name.valueText] = found.get(one.name.valueText, True) and net
         return dict(list(found.items())[:_NEAR])
 

@@ -22,7 +22,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.text import write
 from rtl_tb.locate.changes import Changes, Choice
 from rtl_tb.locate.kinds import ASSIGN, ELSE, LABEL, TERM, Change
-from rtl_tb.locate.sources import Place
+from rtl_tb.locate.sources import Place, ended
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
 """The environment variables with one number each; 0 is no change."""
@@ -123,7 +123,7 @@ class _Writer:
             place = site.place
             written.append(text[at : place.start])
             at = place.end
-            own = self.written(site.within, place.start, place.end)
+            own = ended(self.written(site.within, place.start, place.end))
             if place in self.fixed:
                 written.append(self.fixed[place])
             elif place.start == place.end:
@@ -191,7 +191,7 @@ def _alike(choice: Choice, text: str) -> str:
     """A text with the bits and the sign of the expression at its site. Without that, the values of a choice
     are made as wide as the widest, and unsigned if one is, so that a text that is not chosen would change the
     chosen one."""
-    sized = f"{choice.bits}'({text})" if choice.bits else f"({text})"
+    sized = f"{choice.bits}'({ended(text)})" if choice.bits else f"({ended(text)})"
     return f"$signed({sized})" if choice.signed else sized
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+_ESCAPED = re.compile(r"\\\S+$")
 
 
 @dataclass(frozen=True, order=True)
@@ -20,6 +23,11 @@ class Place:
     def lies_in(self, other: Place) -> bool:
         """Whether it is a part of another place, or equal to it."""
         return self.file == other.file and other.start <= self.start and self.end <= other.end
+
+
+def ended(text: str) -> str:
+    """A text with the blank that ends an escaped name, so that another text may stand behind it."""
+    return f"{text} " if _ESCAPED.search(text) else text
 
 
 @dataclass

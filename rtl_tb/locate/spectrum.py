@@ -94,19 +94,20 @@ class Spectrum:
 
 def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
     """Choices, those first of which most is expected for their time: the likeliest places, and short texts
-    that few instances have. Of one place they are in their order, in turn with equal ones."""
+    that few instances have. Of one place they are in their order; the tenth name is a tenth as likely as the
+    first one, so that the operator next to it has its turn before."""
     if spectrum is None:
         return list(listed)
 
-    def rank(one: Choice) -> int:
-        expected = max(spectrum.score(one.root), 0.01) ** 2 / (_TRIAL + one.size)
+    def rank(one: Choice, turn: int) -> int:
+        expected = max(spectrum.score(one.root), 0.01) ** 2 / (_TRIAL + one.size) / turn
         return round(-_STEPS * math.log2(expected))
 
     turns: dict[object, int] = {}
     keyed = []
     for at, one in enumerate(listed):
-        turn = turns[one.change.place] = turns.get(one.change.place, -1) + 1
-        keyed.append((rank(one), turn, at))
+        turn = turns[one.change.place] = turns.get(one.change.place, 0) + 1
+        keyed.append((rank(one, turn), turn, at))
     return [listed[at] for *_, at in sorted(keyed)]
 
 

@@ -273,10 +273,49 @@ def test_no_change_reads_the_variable_of_another_loop(tmp_path: Path) -> None:
     assert builds.reads(chosen, tmp_path, wrapper_of(dut))
 
 
-def test_loops_make_choices_larger(tmp_path: Path) -> None:
-    text = MACROS.replace("assign d = w0;", "always_comb for (int k = 0; k < 32; k++) d[k] = a[k] ^ w0[0];")
-    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+@pytest.mark.parametrize(("loop", "copies"), [("always_comb ", 1), ("genvar k; ", 32)])
+def test_loops_that_generate_make_choices_larger(loop: str, copies: int, tmp_path: Path) -> None:
+    body = "assign d[k] =" if copies > 1 else "d[k] ="
+    declared = "" if copies > 1 else "int "
+    loops = f"{loop}for ({declared}k = 0; k < 32; k++) {body} a[k] ^ w0[0];"
+    found = find_changes(integer_dot.planted(tmp_path, 4, MACROS.replace("assign d = w0;", loops)))
     sizes = {one.copies for one in found.choices if one.change.before == "^"}
-    assert min(sizes) > 1 and {one.copies for one in found.choices if one.change.before == "&"} == {1}
+    assert sizes == {copies} and {one.copies for one in found.choices if one.change.before == "&"} == {1}
     few = _taken(found.choices, len(found.choices))
     assert 0 < len(few) <= len(found.choices) and few == found.choices[: len(few)]
+
+
+def test_an_adder_that_is_a_bit_too_short_gets_it_back_everywhere(tmp_path: Path) -> None:
+    """One range alone would leave the other too short."""
+    text = TEXT.replace("    assign d = c", "    logic [31:0] t;\n    assign d = t + c").replace(
+        "        next = state;", "        t[30:0] = a[30:0] + 31'(signed'(b));\n        next = state;"
+    )
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    assert "t[31:0] = a[31:0] + 32'(signed'(b));" in {one.text for one in found.choices}
+
+
+@pytest.mark.parametrize("behind", ["", " else z <= 8'd1;"])
+def test_a_reset_that_holds_a_statement_back_may_be_left_out(behind: str, tmp_path: Path) -> None:
+    """Not one that chooses: it resets."""
+    clocked = f"logic [7:0] z;\n    always_ff @(posedge clk) if (!rst_n) z <= a[7:0];{behind}\n    assign d"
+    found = find_changes(integer_dot.planted(tmp_path, 4, TEXT.replace("assign d", clocked)))
+    of_reset = [one.change.after for one in found.choices if one.change.before == "!rst_n"]
+    assert ("1'b1" in of_reset) == (not behind)
+
+
+def test_escaped_names_end_with_their_blank(tmp_path: Path) -> None:
+    """Verilator reads every choice around them, and none has another name without its blank."""
+    text = TEXT.replace(
+        "    assign mask", "    wire \\6:3 = x0[0] ^ x1[0];\n    wire \\a+b = \\6:3 ;\n    assign mask"
+    )
+    text = text.replace("assign neg = p[15] ^ q[15];", "assign neg = \\6:3 ^ (q[15] & \\a+b );")
+    dut = integer_dot.planted(tmp_path, 4, text)
+    found = find_changes(dut)
+    here = [
+        one
+        for one in found.choices
+        if "\\6:3" in found.sources.texts[one.site.file][one.site.start : one.site.end]
+    ]
+    every = [*here, *found.missing(lambda place: any(place == one.site for one in here))]
+    assert len(here) > 8
+    assert builds.reads(with_selector(dut, found, every, tmp_path / "choices"), tmp_path, wrapper_of(dut))
