@@ -26,7 +26,6 @@ does: a pipe that only this process holds, so that the kernel closes it even whe
 nvcc's compilers are in the group too."""
 CANNOT_BE_RUN = (126, 127)
 """Status of a shell whose command is no program, or is missing."""
-_POLITE_SECONDS = 2.0
 
 _running: set[subprocess.Popen[bytes]] = set()
 _lock = threading.Lock()
@@ -129,9 +128,10 @@ def _end_with_the_parent() -> None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Ends what is left of the group; what still works may remove its temporary files first."""
+    polite_seconds = 2.0
     if process.poll() is None:
         _kill(process, signal.SIGTERM)
-        ends_within(process, _POLITE_SECONDS)
+        ends_within(process, polite_seconds)
     _kill(process, signal.SIGKILL)
 
 

@@ -126,19 +126,17 @@ def _listed(architecture: str, name: str) -> Instruction:
 def _find(architecture: str, name: str) -> Instruction | None:
     """As `instruction`; None where the architecture has no such name."""
     found = resolver().named(architecture, name)
+    # Most PTX spellings of one machine instruction; more names are a choice that the asker has to make.
+    spellings = 4
     if not found:
         found = resolver().of_types(architecture, name)
         if len(found) == 1 and not has_types(_listed(architecture, found[0]), name):
             found = []  # a part of its name, as f16 in bf16
-    elif len(found) <= _SPELLINGS and _are_one([_listed(architecture, one) for one in found]):
+    elif len(found) <= spellings and _are_one([_listed(architecture, one) for one in found]):
         found = found[:1]
     if len(found) > 1:
         raise several(architecture, name, found)
     return _listed(architecture, found[0]) if found else None
-
-
-_SPELLINGS = 4
-"""Most PTX spellings of one machine instruction; more names are a choice that the asker has to make."""
 
 
 def _are_one(found: list[Instruction]) -> bool:

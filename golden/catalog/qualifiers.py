@@ -26,9 +26,6 @@ _OWN_TYPES = frozenset(("bf8", "fp8", "i32", "i8", "i4", "iu8", "iu4", "xf32", "
 """Types as AMD's names have them, in addition to the formats of the spec."""
 _LIKE_A_TYPE = re.compile(r"(?:bf|tf|[bfsu])\d+|u?e\d+m\d+")
 """A word that stands for a type, also one that does not exist."""
-_TYPE_COST, _SHAPE_COST, _WORD_COST = 2.5, 0.9, 1.0
-"""Of one difference, in words: a user who gets a type wrong wants another instruction, one who gets a shape
-wrong most often another shape of the same."""
 
 
 @lru_cache(maxsize=1)
@@ -114,12 +111,15 @@ def difference(requested: str, known: str) -> Difference | None:
     if len(left.types) > len(right.types) + 2 or abs(left.size - right.size) > farthest:
         return None
     words = list(_pairs(sorted(wrong[0].elements()), sorted(wrong[1].elements())))
-    found = [(_WORD_COST, pair) for pair in words]
+    # Of one difference, in words: a user who gets a type wrong wants another instruction, one who gets a
+    # shape wrong most often another shape of the same.
+    type_cost, shape_cost, word_cost = 2.5, 0.9, 1.0
+    found = [(word_cost, pair) for pair in words]
     if left.shape_text != right.shape_text:
-        found.append((_SHAPE_COST + _far(left.shape, right.shape), (left.shape_text, right.shape_text)))
+        found.append((shape_cost + _far(left.shape, right.shape), (left.shape_text, right.shape_text)))
     types = list(_in_order(left.types, right.types))
-    found += [(_TYPE_COST * max(one.count(".") + 1 for one in pair), pair) for pair in types]
-    found += [(_WORD_COST, pair) for pair in _in_order(left.layouts, right.layouts)]
+    found += [(type_cost * max(one.count(".") + 1 for one in pair), pair) for pair in types]
+    found += [(word_cost, pair) for pair in _in_order(left.layouts, right.layouts)]
     cost = sum(part for part, _ in found)
     if cost > farthest or len(found) >= right.size:
         return None

@@ -398,7 +398,9 @@ class Resolver:
         """The names that are written as `name` is, listed ones or machine code, those of one sweep over N
         together."""
         machine = name[:2].isupper() and architectures.get_architecture(architecture).maker.machine
-        return self._sweeps(architecture, bool(machine)) if len(name) < _LONGEST else {}
+        # Characters of a name for which others like it are looked for.
+        longest = 1000
+        return self._sweeps(architecture, bool(machine)) if len(name) < longest else {}
 
     @cache  # noqa: B019
     def _sweeps(self, architecture: str, machine: bool) -> dict[str, list[str]]:
@@ -441,10 +443,6 @@ class Resolver:
             for full in names[: 1 if several else None]
         ]
         return f"; '{name}' is in the names or types of {count}, such as {some(examples)}"
-
-
-_LONGEST = 1000
-"""Characters of a name for which others like it are looked for."""
 
 
 @lru_cache(maxsize=1)

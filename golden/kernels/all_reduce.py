@@ -24,8 +24,6 @@ Order = tuple[Any, ...]
 """As `reduce` of a plan: ranks in the order in which they are added, inner orders first."""
 NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
 """The word of every NaN that an addition gives on NVIDIA's GPUs."""
-_VECTOR = 16
-"""Bytes: a chunk of a ring begins at a multiple of them."""
 
 
 def ring(ranks: int, chunk: int) -> Order:
@@ -63,7 +61,9 @@ def _children(node: int, nodes: int) -> list[int]:
 def chunks(elements: int, ranks: int, fmt: str) -> list[slice]:
     """The chunks of a ring with one channel, of a message that one turn of the ring holds: equal ones, a
     multiple of 16 bytes long; the last ones may be shorter, or empty."""
-    unit = _VECTOR // get_format(fmt).dtype.itemsize
+    # Bytes: a chunk of a ring begins at a multiple of them.
+    vector = 16
+    unit = vector // get_format(fmt).dtype.itemsize
     length = math.ceil(math.ceil(elements / ranks) / unit) * unit
     return [slice(min(c * length, elements), min((c + 1) * length, elements)) for c in range(ranks)]
 

@@ -19,9 +19,8 @@ from golden.number.formats import Format
 PROMOTED = (2, 4, 8, 16)
 """Steps whose sum is promoted."""
 SPLITS = (*range(2, 17), 18, 20, 24, 28, 32, 48, 64)
-PARTS = (32, 64, 128, 256, 512, 1024, 2048)
 SLICES = (2, 4, 8)
-DEALT = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
+DEALT = (*range(2, 11), 12, 16)
 """Blocks among which tiles of K are dealt out in turn."""
 DEALT_SUMS = {9: (0, 5, 8, (1, 6), (2, 7), 3, 4)}
 """By number of blocks, the order in which their sums are added, in addition to ORDERS: found by calls of
@@ -277,7 +276,8 @@ def _structures(k: int) -> Iterator[dict[str, Any]]:
         for tile in (*tiles, 256)
         if tile >= 16 * n and tile < 2 * k
     ]
-    split: list[dict[str, Any]] = [{"part": size} for size in PARTS if size < k]
+    parts = (1 << n for n in range(5, 12))
+    split: list[dict[str, Any]] = [{"part": size} for size in parts if size < k]
     split += [{"split_k": n, "tile_k": tile} for n in SPLITS for tile in tiles if n * tile < k + n * 32]
     dealt = [{"slices": n, "tile_k": n * tile} for n in DEALT for tile in (16, *tiles) if n * tile < 2 * k]
     yield {}

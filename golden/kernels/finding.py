@@ -34,8 +34,6 @@ FEW, MORE = 12, 512
 """Elements of D that candidates are tried on first, and next."""
 TOGETHER = 512
 """Candidates whose chains run together: their operands stand in memory at once."""
-_LEAST_ELEMENTS, _MOST_PRODUCTS = 512, 64
-"""A kernel is given two or more products, until it has computed this many elements, or this many products."""
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
 
@@ -180,7 +178,9 @@ def ask(
     known, data = called.formats, []
     # Exponents of the products that a kernel is given: at most this far from that of 1.0.
     spreads = (3, 9)
-    count = min(max(len(spreads), -(-_LEAST_ELEMENTS // (m * n))), _MOST_PRODUCTS)
+    # A kernel is given two or more products, until it has computed this many elements, or this many products.
+    least_elements, most_products = 512, 64
+    count = min(max(len(spreads), -(-least_elements // (m * n))), most_products)
     for seed, spread in zip(range(count), cycle(spreads)):
         rng = np.random.default_rng([seed, m, n, k])
         a, b = drawn(rng, known["a"], (m, k), spread), drawn(rng, known["b"], (k, n), spread)

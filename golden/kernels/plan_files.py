@@ -214,8 +214,6 @@ def _fail(document: Section) -> Fail:
 
 
 _H200 = "PyTorch 2.11, CUDA 13.0, an NVIDIA H200: docs/reports/batch-sizes.md"
-_CHAINS = 16
-"""Of the matrix-vector kernel: threads that share each stretch of K, and products in each of their chains."""
 
 
 @lru_cache(maxsize=8)
@@ -230,5 +228,7 @@ def fma(operands: str, sums: str) -> Instruction:
 def gemv(operands: str, out: str) -> Plan:
     """cuBLAS's gemv2T_kernel_val<..., 128, 16, 2, 4>: of each 256 elements of K, 16 threads take every 16th
     in a chain from zero, which is added to the thread's sum; the 16 sums are added in turn."""
-    options = {"tile_k": _CHAINS, "slices": _CHAINS, "promote": _CHAINS, "out": out}
+    # Of the matrix-vector kernel: threads that share each stretch of K, and products in each of their chains.
+    chains = 16
+    options = {"tile_k": chains, "slices": chains, "promote": chains, "out": out}
     return build(fma(operands, "f32"), options, evidence=Evidence("captured", _H200))

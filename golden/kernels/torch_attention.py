@@ -34,12 +34,6 @@ _TILES = {64: (128, 128), 192: (128, 64), 256: (64, 64)}
 """Queries and keys of a block, for heads up to this size."""
 _TILES_SPLIT = {64: (64, 256), 128: (64, 128), 256: (64, 64)}
 """The same of the kernel that takes a part of the keys."""
-_QUERIES_SPLIT = 64
-"""Queries of a block of the same."""
-_QUAD, _PAIR = 4, 2
-"""Threads of a row, and neighbours that each of them holds."""
-_MOST_SPLITS = 128
-_COMBINE_THREADS = 128
 _COMBINED_ROWS = {_TILES_SPLIT[64]: 8, _TILES_SPLIT[128]: 4, _TILES_SPLIT[256]: 4}
 """Rows that a block of the second kernel takes."""
 _FORMATS = ("f16", "bf16")
@@ -80,7 +74,9 @@ def flash(
     _check(q, k, v, fmt, causal)
     head = q.shape[-1]
     factor = np.float32(head**-0.5 if scale is None else scale)
-    blocks = q.shape[0] * q.shape[1] * -(-q.shape[2] // _QUERIES_SPLIT)
+    # Queries of a block of the kernel that takes a part of the keys.
+    queries_split = 64
+    blocks = q.shape[0] * q.shape[1] * -(-q.shape[2] // queries_split)
     parts = splits(blocks, k.shape[2], head, processors)
     tile = _tile(_TILES if parts == 1 else _TILES_SPLIT, head)
     size = next(one for one in _HEADS if head <= one)
@@ -130,7 +126,8 @@ def splits(blocks: int, keys: int, head: int, processors: int = 132) -> int:
         return 1
     count = -(-keys // _tile(_TILES_SPLIT, head)[1])
     busy = {}
-    for parts in range(1, min(_MOST_SPLITS, processors, count) + 1):
+    most_splits = 128
+    for parts in range(1, min(most_splits, processors, count) + 1):
         if parts == 1 or -(-count // parts) != -(-count // (parts - 1)):
             waves = np.float32(blocks * parts) / np.float32(processors)
             busy[parts] = waves / np.ceil(waves)
@@ -184,7 +181,9 @@ def _part(
     log2_factor = np.float32(np.float64(factor) * np.log2(np.e))
     every_total = np.zeros(q.shape, np.float32)
     every_most = np.full(q.shape[:3], -np.inf, np.float32)
-    every_sums = np.zeros((*q.shape[:3], _QUAD), np.float32)
+    # Threads of a row, and neighbours that each of them holds.
+    quad, pair = 4, 2
+    every_sums = np.zeros((*q.shape[:3], quad), np.float32)
     number, size = k.shape[2], tile[1]
     for block in reversed(blocks):
         places = np.arange(block * size, (block + 1) * size)
@@ -209,7 +208,7 @@ def _part(
             highest = np.where(np.isneginf(most), np.float32(0), most * log2_factor)
             weights = _exp2(scores * log2_factor - highest[..., None])
         # Each thread adds its pairs in turn to what it has; the scaling and the first addition are fused.
-        pairs = weights.reshape(*rows, -1, _QUAD, _PAIR).swapaxes(-1, -2).reshape(*rows, -1, _QUAD)
+        pairs = weights.reshape(*rows, -1, quad, pair).swapaxes(-1, -2).reshape(*rows, -1, quad)
         pairs[..., 0, :] = fused(sums, np.broadcast_to(rescale, sums.shape), pairs[..., 0, :])
         sums = in_turn(pairs, -2)
         total = gemm(from_float(fmt, weights), values, chain, C=total.view(f32.dtype)).view(np.float32)
@@ -241,7 +240,8 @@ def _combined(results: Numbers, logarithms: Numbers, rows: int) -> tuple[Numbers
     of all. A block has `rows` rows; N threads hold the logarithms of one, each every N-th."""
     parts = len(results)
     held = 1 << max((parts - 1).bit_length(), 1)
-    threads = min(_COMBINE_THREADS // rows, held)
+    combine_threads = 128
+    threads = min(combine_threads // rows, held)
     most = np.fmax.reduce(logarithms)
     some = np.where(np.isneginf(most), np.float32(0), most)
     with np.errstate(divide="ignore", invalid="ignore"):

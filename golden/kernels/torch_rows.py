@@ -179,10 +179,6 @@ def _root(x: Numbers) -> Numbers:
 
 _BLOCK = 1024
 """Threads of a block."""
-_OF_A_WARP = 2048
-"""Numbers of the longest row that a warp holds."""
-_IN_REGISTERS = 9
-"""Numbers of each thread of a block that it keeps in registers; of longer rows threads load vectors."""
 _SHARED_BYTES = 48 * 1024
 """Of a block, for the row and the sums of its warps."""
 _COLUMNS = 64
@@ -210,10 +206,14 @@ def _sums(rows: Numbers, columns: int, itemsize: int) -> Numbers:
     length = rows.shape[1]
     if columns > 1:
         return _of_columns(rows, columns)
-    if length <= _OF_A_WARP:
+    # Numbers of the longest row that a warp holds.
+    of_a_warp = 2048
+    if length <= of_a_warp:
         lanes = min(WARP, 1 << (length - 1).bit_length())
         return in_halves(_of_threads(rows, lanes), 1)
-    if -(-length // _BLOCK) <= _IN_REGISTERS:
+    # Numbers of each thread of a block that it keeps in registers; of longer rows threads load vectors.
+    in_registers = 9
+    if -(-length // _BLOCK) <= in_registers:
         return _of_a_block(_of_threads(rows, _BLOCK))
     vector = VECTOR_BYTES // itemsize
     warps_bytes = _BLOCK // WARP * 4

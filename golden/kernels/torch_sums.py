@@ -22,10 +22,6 @@ _THREADS = 512
 """The most threads of a block."""
 _SUMS = 4
 """Of each thread, where elements are not neighbours in memory."""
-_VECTORS_FROM = 128
-"""Elements of a sum from which on threads load vectors."""
-_OUTPUTS_AT_ONCE = 4
-"""Neighbouring sums that a thread makes, where the elements of one are apart."""
 _LEAST, _MOST = 16, 256
 """Elements of a thread: rows of threads share a sum of more than 16 a row, blocks one of more than 256."""
 
@@ -61,7 +57,9 @@ class Shares:
         if not layout.inner:  # lanes take neighbouring sums, not elements of one
             width, height = height // layout.neighbours, width
         vector = 0
-        if layout.inner and layout.reduced_axes == 1 and width >= _VECTORS_FROM:
+        # Elements of a sum from which on threads load vectors.
+        vectors_from = 128
+        if layout.inner and layout.reduced_axes == 1 and width >= vectors_from:
             vector = VECTOR_BYTES // itemsize
             width //= vector
         most = _THREADS // layout.neighbours
@@ -110,7 +108,8 @@ class Layout:
         kept = [one for one in merged if not one[1]]
         inputs, outputs = (int(np.prod([one[0] for one in some])) for some in (summed, kept))
         inner = not kept or bool(summed and merged[0][1])
-        neighbours = _OUTPUTS_AT_ONCE
+        # Neighbouring sums that a thread makes, where the elements of one are apart.
+        neighbours = 4
         if kept:
             for number in [kept[0][0], *(one[2] for one in summed + kept[1:])]:
                 while number % neighbours:

@@ -32,12 +32,6 @@ _CHANGED = (3, 8)
 """The release since which wgmma takes N of 8, and f64 the smaller instruction."""
 _K_BITS = 256
 """Bits of K that one instruction takes of each row: every dense type of Hopper but f64."""
-_GROUP, _GROUPS = 4, 2
-"""Threads that share a row of an operand of mma.sync, and how many pieces of K each of them holds."""
-_REGISTER = 32
-"""Bits of a register: a thread's neighbours along K of one instruction lie in one."""
-_WARPGROUP, _WGMMA_M = 4, 64
-"""Warps that execute a wgmma together, and its rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +124,13 @@ def is_wgmma(call: Dot) -> bool:
     wgmma needs a warpgroup, whole instructions along each axis, and, of fp8 with f32 sums, leave to add 32
     products inside the unit.
     """
+    # Warps that execute a wgmma together, and its rows.
+    warpgroup, wgmma_m = 4, 64
     return (
         call.a != "f64"
         and not call.batched
-        and call.warps % _WARPGROUP == 0
-        and call.m % _WGMMA_M == 0
+        and call.warps % warpgroup == 0
+        and call.m % wgmma_m == 0
         and call.n % (8 if call.release >= _CHANGED else 16) == 0
         and call.k * call.bits >= _K_BITS
         and not (call.a in FP8 and call.d == "f32" and call.imprecise < _K_BITS // call.bits)
@@ -207,13 +203,15 @@ def _mma_sync(call: Dot) -> Steps:
     options: dict[str, Any] = {"convert": "none"} if call.a == "f32" else {}
     if call.a in FP8 or call.a == "f32":
         options |= {"a": call.a, "b": call.b}
-    neighbours = _REGISTER // min(call.bits, call.loaded or call.bits)
-    if neighbours > _REGISTER // bits:
-        order = packed_order(neighbours, _REGISTER // bits)
+    # Bits of a register: a thread's neighbours along K of one instruction lie in one.
+    register = 32
+    neighbours = register // min(call.bits, call.loaded or call.bits)
+    if neighbours > register // bits:
+        order = packed_order(neighbours, register // bits)
         if call.k < len(order):
             raise OperandError(
                 f"tl.dot by mma.sync with K = {call.k}, of operands that were loaded in "
-                f"{_REGISTER // neighbours} bits: Triton compiles K below {len(order)} wrongly (its pull "
+                f"{register // neighbours} bits: Triton compiles K below {len(order)} wrongly (its pull "
                 "request 11691), take a larger block"
             )
         options |= {"order": order, "tile_k": len(order)}
@@ -228,10 +226,12 @@ def packed_order(neighbours: int, taken: int) -> tuple[int, ...]:
     each half of K: the first instruction takes the first ones of all threads, the second the next ones. So
     four neighbours, two of them taken, give K of 0, 1, 4, 5, ... and then 2, 3, 6, 7, ...
     """
+    # Threads that share a row of an operand of mma.sync, and how many pieces of K each of them holds.
+    group, groups = 4, 2
     return tuple(
-        (half * _GROUP + thread) * neighbours + turn * taken + place
+        (half * group + thread) * neighbours + turn * taken + place
         for turn in range(neighbours // taken)
-        for half in range(_GROUPS)
-        for thread in range(_GROUP)
+        for half in range(groups)
+        for thread in range(group)
         for place in range(taken)
     )

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Kernel = dict[str, Any]
 S = TypeVar("S", bound=Step)
-_MAX_GROUP, _MAX_GROUPS = 32, 16  # MG_MAX_GROUPS
 
 
 def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Kernel] | None:
@@ -252,6 +251,7 @@ def _gdfs(operation: Operation, unit: Signature) -> Kernel | None:
     kept = dict(align.fraction_bits).get("groups", -1)
     size = groups.group[1] if groups.group else 0
     stored_block = unit.scale_block * unit.stored_k // unit.k
+    max_group, max_groups = 32, 16  # MG_MAX_GROUPS
     if (
         not _float_frame(operation, unit, final)
         or not is_step(multiply, Multiply, to="products")
@@ -275,8 +275,8 @@ def _gdfs(operation: Operation, unit: Signature) -> Kernel | None:
         or operation.operand_format is not None
         or {a, b} != {get_format("e2m1")}
         or not {sa, sb} <= {get_format("ue8m0"), get_format("ue4m3")}
-        or size > _MAX_GROUP
-        or len(operation.k_index) // size > _MAX_GROUPS
+        or size > max_group
+        or len(operation.k_index) // size > max_groups
     ):
         return None
     fraction = a.fraction_bits + b.fraction_bits + sa.fraction_bits + sb.fraction_bits

@@ -277,9 +277,11 @@ class Signature:
                 f"argument '{name}' has shape {array.shape}, expected (..., {_shape_text(shape)}) for "
                 f"{self.name}"
             )
-        if array.ndim - len(shape) > _MOST_BATCH:
+        # Leading dimensions: NumPy has 64, and the results have two more.
+        most_batch = 62
+        if array.ndim - len(shape) > most_batch:
             raise ShapeError(
-                f"argument '{name}' has {array.ndim} dimensions, expected at most {_MOST_BATCH + len(shape)}"
+                f"argument '{name}' has {array.ndim} dimensions, expected at most {most_batch + len(shape)}"
             )
         if array.dtype != fmt.dtype or fmt.bits < fmt.storage:
             fmt.check(array, name)
@@ -299,8 +301,6 @@ def broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
         raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
 
 
-_MOST_BATCH = 62
-"""Leading dimensions: NumPy has 64, and the results have two more."""
 _METADATA = Format("metadata nibble", False, 8, signed=False, integer_bits=4)
 
 

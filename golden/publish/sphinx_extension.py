@@ -42,8 +42,6 @@ _CELL = re.compile(r"<(t[dh])([^>]*)><p>((?:(?!</?p\b|</?t[dh]\b).)*)</p>\s*</\1
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
-    from golden.publish.sphinx_extension import InstructionDomain
-
     _read_faster()
     app.add_domain(InstructionDomain)
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar

@@ -26,8 +26,6 @@ _FIGURE = re.compile(
 _SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.S)
 _TAG = re.compile(r"<[^>]*>")
 _SIZE = re.compile(r'viewBox="0 0 (?P<width>[\d.]+) (?P<height>[\d.]+)"')
-_LINE, _LONG = 120, 60
-"""Characters of a table's line on a page; of the widest column, for the shares of the page."""
 _BREAKS = re.compile(r"(?<=[.,:_/=*])|(?<=[0-9a-f]{8})")
 _OPEN = {
     "strong_open": "#strong[",
@@ -194,12 +192,14 @@ def _columns(rows: Sequence[Sequence[Token]]) -> str:
     """As wide as their text where all of it fits the page; else shares of the page, at least the longest
     word of each."""
     columns = list(zip(*rows, strict=True))
-    wanted = [min(max(_length(cell) for cell in column), _LONG) + 1 for column in columns]
-    if sum(wanted) + 2 * len(wanted) <= _LINE:
+    # Characters of a table's line on a page; of the widest column, for the shares of the page.
+    line, long = 120, 60
+    wanted = [min(max(_length(cell) for cell in column), long) + 1 for column in columns]
+    if sum(wanted) + 2 * len(wanted) <= line:
         return str(len(wanted))
     least = [max(_longest_word(cell) for cell in column) + 2 for column in columns]
     wanted = [max(low, wish) for low, wish in zip(least, wanted, strict=True)]
-    spare, wishes = max(_LINE - sum(least), 0), max(sum(wanted) - sum(least), 1)
+    spare, wishes = max(line - sum(least), 0), max(sum(wanted) - sum(least), 1)
     shares = [low + spare * (wish - low) / wishes for low, wish in zip(least, wanted, strict=True)]
     return f"({', '.join(f'{share:.1f}fr' for share in shares)},)"
 

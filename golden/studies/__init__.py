@@ -4,7 +4,8 @@ figures of the papers.
     study = studies.run("cdna3-rounding")
     print(study.findings)
 
-Each module holds one study: SAMPLES (the default) and `run(samples, progress)`. Its title, question, source
+Each module holds one study, `run(samples, progress)`, whose default is the number of samples (1 where nothing
+is random). Its title, question, source
 and findings are in golden/templates/studies.
 `study` says what comes out, and reads the printed numbers, `units` names the units and feeds them,
 `draw` is the style of the figures, `write` makes files. Operands come from NumPy generators with fixed seeds,
@@ -63,7 +64,7 @@ def run(
     module = _module(name)
     if samples is not None and samples < 1:
         raise OperandError(f"samples is {samples}, expected 1 or more")
-    count = module.SAMPLES if samples is None else samples
+    count = default_samples(name) if samples is None else samples
     if chip is not None and not asks_chips(name):
         asking = ", ".join(filter(asks_chips, names()))
         raise OperandError(f"the study {name} computes with models alone, expected one that asks: {asking}")
@@ -93,7 +94,7 @@ def source(name: str) -> str:
 
 def default_samples(name: str) -> int:
     """Samples of each experiment by default."""
-    return int(_module(name).SAMPLES)
+    return int(signature(_module(name).run).parameters["samples"].default)
 
 
 def _known(name: str) -> str:

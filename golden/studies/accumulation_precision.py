@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "accumulation-precision"
-SAMPLES = 1
-"""Every experiment is a directed one; there is nothing random."""
 
 _M8 = f"{MMA}m16n8k8.row.col.f32"
 _QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
@@ -82,9 +80,7 @@ def find(unit: Subject) -> Found:
     )
 
 
-def run(
-    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
-) -> Study:
+def run(samples: int = 1, progress: Progress = lambda done, total: None, chip: Chip | None = None) -> Study:
     """Probes every unit."""
     found, units = [], tuple(and_on(chip, UNITS))
     for step, unit in enumerate(units):

@@ -15,8 +15,6 @@ from golden.studies.study import Progress, Study, Table, findings, percent, publ
 from golden.studies.units import Subject
 
 NAME = "adder-width"
-SAMPLES = 1
-"""Nothing is random."""
 
 HOPPER = Subject("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "e4m3")
 BLACKWELL = Subject("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3", "e4m3")
@@ -51,7 +49,7 @@ def recorded() -> dict[tuple[str, int], tuple[int, int]]:
     return {(row["unit"], row["k"]): (row["cells"], row["longest_path"]) for row in found}
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 1, progress: Progress = lambda done, total: None) -> Study:
     """Shows what was measured, and measures the smallest units again where Yosys is installed."""
     known = recorded()
     again: dict[str, tuple[int, int]] = {}

@@ -19,7 +19,6 @@ from golden.studies.units import Subject, and_on, encode, who_answered
 from golden.unit import Unit
 
 NAME = "as-published"
-SAMPLES = 20_000
 
 
 _NOT_ASKED = "No chip was asked here: `--gpu` asks the one in this machine."
@@ -154,7 +153,7 @@ def ask(case: Case, samples: int, chip: Chip | None = None) -> Answers:
 
 
 def run(
-    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
+    samples: int = 20_000, progress: Progress = lambda done, total: None, chip: Chip | None = None
 ) -> Study:
     """Asks every case."""
     found = []

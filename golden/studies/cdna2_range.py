@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "cdna2-range"
-SAMPLES = 4000
 
 UNITS = (
     Subject("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32", "f16"),
@@ -122,7 +121,7 @@ def curves(samples: int, progress: Progress = lambda done, total: None) -> dict[
     return found
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 4000, progress: Progress = lambda done, total: None) -> Study:
     """Runs the probes on every architecture, and the gradients."""
     found = curves(samples, progress)
     flushed = {unit: flushes(unit) for unit in UNITS}

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "cdna3-rounding"
-SAMPLES = 1_000_000
 
 DEVIATIONS = (1, 3, 10, 30, 100, 300, 1000, 3000)
 """Standard deviations of the operands for which the error is shown."""
@@ -141,7 +140,7 @@ def measure(
     return found
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 1_000_000, progress: Progress = lambda done, total: None) -> Study:
     """Runs the paper's example, its histogram, and the bias over a range of magnitudes (a tenth of the
     samples each)."""
     found = measure(units(), samples, published(NAME)["histogram"]["a_b_deviation"], progress)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "consistency"
-SAMPLES = 20_000
 
 K = 32
 """Products of each dot product."""
@@ -99,7 +98,7 @@ def classes(units: tuple[Subject, ...], shares: npt.NDArray[np.float64]) -> list
     return found
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 20_000, progress: Progress = lambda done, total: None) -> Study:
     """Compares all units of each operand type."""
     words, shares = {}, {}
     for step, types in enumerate(GROUPS):

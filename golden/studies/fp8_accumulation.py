@@ -20,17 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "fp8-accumulation"
-SAMPLES = 500
 
-LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+LENGTHS = tuple(1 << n for n in range(5, 14))
 """Lengths of the sums, in products."""
-INTERVALS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
+INTERVALS = LENGTHS[:-1]
 """Products between two promotions to f32."""
 DATA = {"signed": "both signs", "positive": "one sign"}
 """Operands: N(0, 1) rounded to e4m3, or their magnitudes: sums that hover around zero,
 and sums that only grow."""
-_BLOCK = 500
-"""Samples that are computed at once, to bound the memory."""
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
 
@@ -144,8 +141,10 @@ def grow(data: str, samples: int, ways: Sequence[Way], lengths: Sequence[int]) -
     between 2**-18 and 2**6."""
     tallies = {way.key: Tally(len(lengths)) for way in ways}
     values = to_float("e4m3", np.arange(256, dtype=np.uint8))
-    for start in range(0, samples, _BLOCK):
-        count = min(_BLOCK, samples - start)
+    # Samples that are computed at once, to bound the memory.
+    block = 500
+    for start in range(0, samples, block):
+        count = min(block, samples - start)
         rng = np.random.default_rng([1, start])
         runners, exact = [Runner(way, count) for way in ways], np.zeros(count)
         for place, (begin, end) in enumerate(zip((0, *lengths), lengths, strict=False)):
@@ -157,7 +156,7 @@ def grow(data: str, samples: int, ways: Sequence[Way], lengths: Sequence[int]) -
     return {key: tally.errors(samples) for key, tally in tallies.items()}
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 500, progress: Progress = lambda done, total: None) -> Study:
     """Runs the study: growth with K for two kinds of operands, then the promotion intervals on Hopper."""
     found: dict[str, dict[str, Errors]] = {}
     promoted: dict[str, list[float]] = {}

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from golden.identify.probe.numeric_profile import Profile
 
 NAME = "numeric-profile"
-SAMPLES = 100_000
 
 ARCHITECTURE = "ampere"
-CHAINS = 1000
-"""Chains of matrix products by default."""
 _OPERATIONS = {
     "multiplication": "multiplication",
     "inner_product": "inner product",
@@ -31,12 +28,14 @@ _OPERATIONS = {
 _DRAWN = {"low": "in type", "f32": "in f32"}
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 100_000, progress: Progress = lambda done, total: None) -> Study:
     """Runs `mmagold profile` (golden/identify/probe/numeric_profile.py) on the model of the A100."""
     from golden.identify.probe import numeric_profile as numeric
 
     progress(0, 1)
-    found = numeric.profile(ARCHITECTURE, samples, min(CHAINS, samples))
+    # Chains of matrix products by default.
+    chains = 1000
+    found = numeric.profile(ARCHITECTURE, samples, min(chains, samples))
     progress(1, 1)
     compared = comparison(found)
     chain = {f"{case.ab} to {case.cd}": found.chain[case.name] for case in numeric.CASES}

@@ -15,13 +15,11 @@ from golden.studies.study import Progress, Study, Table, findings, published
 from golden.studies.units import Subject
 
 NAME = "observations"
-SAMPLES = 1
-"""Nothing is drawn: the figures are those of spec/timing."""
 
 _K16, _K8 = (f"mma.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (16, 8))
 _SPARSE_K32, _SPARSE_K16 = (f"mma.sp.sync.aligned.m16n8k{k}.row.col.f32.bf16.bf16.f32" for k in (32, 16))
 _LDMATRIX = "ldmatrix.x4"
-_ILPS = (1, 2, 3, 4, 5)
+_ILPS = tuple(range(1, 6))
 _OTHER_PARTS = tuple(f"_{part}" for part in timing.PARTS if part != "matrix")
 """Ends of the names of files without these instructions, each with thousands of figures."""
 _SAME = 0.03
@@ -292,7 +290,7 @@ def _board(name: str, printed: bool) -> Board | None:
     return Board(f"{name}{f', {PRINTED}' * printed}", name, pairs, latencies, variant)
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 1, progress: Progress = lambda done, total: None) -> Study:
     """Decides every sentence on every board."""
     found = boards()
     decided = [[claim.check(board) for board in found] for claim in CLAIMS]

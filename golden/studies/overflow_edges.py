@@ -12,8 +12,6 @@ from golden.studies.study import Progress, Study, Table, findings
 from golden.studies.units import MMA, Subject, and_on, who_answered
 
 NAME = "overflow-edges"
-SAMPLES = 1
-"""Directed operands alone."""
 
 _LATER = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 UNITS = (
@@ -38,9 +36,7 @@ def ask(unit: Subject) -> Edges:
     return Edges(unit, tuple(overflow_edges(Probe(unit.answering)).values()))
 
 
-def run(
-    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
-) -> Study:
+def run(samples: int = 1, progress: Progress = lambda done, total: None, chip: Chip | None = None) -> Study:
     """Asks every unit."""
     subjects, found = tuple(and_on(chip, UNITS)), []
     for step, unit in enumerate(subjects):

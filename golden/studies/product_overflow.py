@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "product-overflow"
-SAMPLES = 5000
 
 NVIDIA = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 UNITS = (
@@ -63,7 +62,7 @@ def shares(unit: Subject, samples: int) -> list[float]:
     return found
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 5000, progress: Progress = lambda done, total: None) -> Study:
     """Runs the cases on every unit, and random operands near the edge on four."""
     chosen = [
         unit

@@ -13,8 +13,6 @@ from golden.studies.study import Progress, Study, Table, findings
 from golden.studies.units import Subject, and_on, who_answered
 
 NAME = "properties"
-SAMPLES = 1
-"""Every question is a directed one; there is nothing random."""
 
 _AS_MODEL = """\
 - {name} gave {same} of {of} properties the value that the model of it has{other}.
@@ -45,9 +43,7 @@ def cell(chosen: Property, block: Block, unit: Subject, known: Facts) -> Cell:
     return Cell(unit, block, chosen, found.text, found.shots, stated)
 
 
-def run(
-    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
-) -> Study:
+def run(samples: int = 1, progress: Progress = lambda done, total: None, chip: Chip | None = None) -> Study:
     """Measures every property of every unit."""
     subjects = [
         (block, unit)

@@ -18,8 +18,6 @@ from golden.studies.units import Subject, and_on, who_answered
 from golden.unit import FunctionUnit
 
 NAME = "repeatability"
-SAMPLES = 8
-"""Dot products that are put at every place of a tile."""
 
 _KIND = "random_bits"
 
@@ -61,9 +59,7 @@ def find(unit: Subject, samples: int) -> Repeated:
     return Repeated(unit, found.queries, found.differ, len(moved), sum(one is not None for one in moved))
 
 
-def run(
-    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
-) -> Study:
+def run(samples: int = 8, progress: Progress = lambda done, total: None, chip: Chip | None = None) -> Study:
     """Asks every unit."""
     subjects, found = list(and_on(chip, units())), list[Repeated]()
     for step, unit in enumerate(subjects):

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 NAME = "summation-order"
-SAMPLES = 20_000
 
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 
@@ -108,7 +107,7 @@ def changed_by_shuffling(unit: Subject, samples: int) -> float:
 
 
 def run(
-    samples: int = SAMPLES, progress: Progress = lambda done, total: None, chip: Chip | None = None
+    samples: int = 20_000, progress: Progress = lambda done, total: None, chip: Chip | None = None
 ) -> Study:
     """Rebuilds the tree of every unit and shuffles its k."""
     trees, changed = {}, {}

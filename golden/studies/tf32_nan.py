@@ -17,7 +17,6 @@ from golden.studies.study import Progress, Study, Table, findings, percent
 from golden.studies.units import Subject
 
 NAME = "tf32-nan"
-SAMPLES = 200_000
 
 PAPER_WORD, PAPER_RESULT = 0x7F800001, 0x7F800000
 """The paper's example, section IV-C: this NaN will be converted to this infinity."""
@@ -125,7 +124,7 @@ def random_nans(samples: int) -> npt.NDArray[np.uint32]:
     )
 
 
-def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+def run(samples: int = 200_000, progress: Progress = lambda done, total: None) -> Study:
     """Asks every instruction with the paper's word, and one of each architecture with all words that turn
     and random others."""
     counts = []

@@ -19,8 +19,6 @@ from golden.program.signature import SCALES, Operands
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[np.uint64]
-_SHARE = 2
-"""The whole space takes at most one vector in this many; the other vectors are those of the kinds."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,14 @@ def space_of(ins: Instruction, count: int) -> Space | None:
         return None
     codes = tuple(code for code, _ in ins.modes.codes()) if ins.modes is not None else ()
     rest = set(shapes) - {"mode"}
+    # The whole space takes at most one vector in this many; the other vectors are those of the kinds.
+    share = 2
     for names, modes in ((factors + single, codes), (factors, codes), (factors, ())):
         bits = {name: ins.code_format(name).bits for name in names}
         whole = rest <= set(names) and modes == codes and not ins.state
         space = Space(bits, ins.stored_k, modes, whole)
         enough = len(factors) > 1 or whole  # one operand of several says nothing
-        if enough and sum(bits.values()) < 63 and space.size * _SHARE <= count:
+        if enough and sum(bits.values()) < 63 and space.size * share <= count:
             return space
     return None
 

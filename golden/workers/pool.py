@@ -25,7 +25,6 @@ from golden.errors import ToolMissing, WorkerError, pip_install
 from golden.processes import begin_worker
 
 T = TypeVar("T")
-TRIES = 3
 LOCAL_CLUSTER = "local"
 """`--scheduler local`: a Dask cluster in this machine, for as long as the work runs."""
 _ADDRESS = re.compile(r"(?:[a-z]+://)?[^/\s:]+:\d+", re.ASCII)
@@ -146,13 +145,14 @@ class _Slot:
         Raises:
             WorkerError: the process died each time.
         """
-        for _ in range(TRIES):
+        tries = 3
+        for _ in range(tries):
             try:
                 return self._started().submit(fn, *args, **kwargs).result()
             except BrokenProcessPool:
                 self._forget()
         raise WorkerError(
-            f"the worker was killed each of the {TRIES} times that it ran this; is there enough memory?"
+            f"the worker was killed each of the {tries} times that it ran this; is there enough memory?"
         )
 
     def _started(self) -> ProcessPoolExecutor:

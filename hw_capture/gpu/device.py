@@ -25,7 +25,6 @@ from hw_capture.gpu import processes
 
 Bytes = npt.NDArray[Any]
 _CLOCKS = {"sm_clock_khz": "CLOCK_RATE", "memory_clock_khz": "MEMORY_CLOCK_RATE", "l2_bytes": "L2_CACHE_SIZE"}
-_MAP_BYTES = 128
 
 
 def _driver() -> Any:
@@ -290,9 +289,10 @@ def tensor_map_of_bf16_rows(address: int, rows: int, columns: int, box_rows: int
     except (OSError, AttributeError):
         raise DeviceError("the NVIDIA driver has no tensor maps (libcuda's cuTensorMapEncodeTiled)") from None
     # The driver wants the map itself on 64 bytes.
-    room = np.zeros(_MAP_BYTES + 64, np.uint8)
+    map_bytes = 128
+    room = np.zeros(map_bytes + 64, np.uint8)
     start = -room.ctypes.data % 64
-    made = room[start : start + _MAP_BYTES]
+    made = room[start : start + map_bytes]
     status = encode(
         ctypes.c_void_p(made.ctypes.data),
         ctypes.c_int(9),  # CU_TENSOR_MAP_DATA_TYPE_BFLOAT16

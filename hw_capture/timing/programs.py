@@ -31,7 +31,7 @@ from hw_capture.kernels import kernels
 if TYPE_CHECKING:
     from jinja2 import Template
 
-ILPS = (1, 2, 3, 4, 5, 6)
+ILPS = tuple(range(1, 7))
 WARPS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)
 UNROLL = 16
 """Rounds in one turn of a loop."""

@@ -11,8 +11,7 @@ from golden.program.program import Operation
 from golden.publish.pictures import svg
 from golden.publish.pictures.datapath import title_of
 
-WIDTH = 760
-_LEFT, _RIGHT = 120.0, 748.0
+_LEFT, _RIGHT = 120.0, svg.WIDTH - 12.0
 _HEIGHT, _GAP = 62.0, 26.0
 _FIRST, _LAST = 4, 2
 """Operations of a long program that are drawn."""
@@ -49,7 +48,7 @@ def program(ins: Instruction, name: str = "program") -> str:
         y += _HEIGHT + _GAP
     last = operations[-1]
     sheet.parts.append(svg.text(_LEFT + 10, y + 2, f"d: {last.out_format.name}", font_weight="bold"))
-    return svg.document(WIDTH, y + 14, sheet.parts, name, f"Program of {ins.name}")
+    return svg.document(svg.WIDTH, y + 14, sheet.parts, name, f"Program of {ins.name}")
 
 
 def _lanes(sheet: _Sheet, operations: list[Operation]) -> None:

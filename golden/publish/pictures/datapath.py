@@ -37,7 +37,6 @@ from golden.publish.pictures.sheet import (
     ONE,
     SIDE,
     WIDE,
-    WIDTH,
     Rail,
     Sheet,
     exponent_text,
@@ -74,7 +73,11 @@ def datapath(ins: Instruction, index: int = 0, name: str = "datapath") -> str:
         nodes = nodes | {node.register: node for node in after}
     _result(sheet)
     return svg.document(
-        WIDTH, sheet.y + 8, [*sheet.wires, *sheet.parts], name, f"Datapath of {ins.name}, operation {index}"
+        svg.WIDTH,
+        sheet.y + 8,
+        [*sheet.wires, *sheet.parts],
+        name,
+        f"Datapath of {ins.name}, operation {index}",
     )
 
 
@@ -85,7 +88,7 @@ def _head(sheet: Sheet, index: int) -> None:
     if operation.k_index:
         words += f", k = {index_text(operation.k_index)}"
     y = 18.0
-    for line in svg.wrap(words, WIDTH - 2 * LEFT, 13 * svg.BOLD):
+    for line in svg.wrap(words, svg.WIDTH - 2 * LEFT, 13 * svg.BOLD):
         sheet.parts.append(svg.text(LEFT, y, line, font_size=13, font_weight="bold"))
         y += 17
     sheet.parts.append(svg.text(LEFT, y - 1, _LEGEND, "muted", font_size=10))

@@ -9,8 +9,7 @@ from math import log2
 from golden.number.formats import Format, Kind, Number
 from golden.publish.pictures import bars, svg
 
-WIDTH = 760
-_LEFT, _RIGHT = 24.0, 736.0
+_LEFT, _RIGHT = 24.0, svg.WIDTH - 24.0
 _SUBNORMAL = {
     "class": "mg-accent-line",
     "fill": "none",
@@ -44,7 +43,7 @@ def bit_fields(fmt: Format, name: str = "bits") -> str:
     lines = svg.wrap(caption, _RIGHT - _LEFT)
     parts += [svg.text(_LEFT, top + 50 + 15 * i, line, "muted") for i, line in enumerate(lines)]
     label = f"Bit fields of {fmt.name}: {caption}"
-    return svg.document(WIDTH, top + 44 + 15 * len(lines), parts, name, label)
+    return svg.document(svg.WIDTH, top + 44 + 15 * len(lines), parts, name, label)
 
 
 def _bit_numbers(x: float, bit: float, bits: int, high: int) -> list[tuple[float, int]]:
@@ -107,7 +106,7 @@ def number_line(fmt: Format, name: str = "line") -> str:
             _near_zero(sheet, finite)
     if small:
         _specials(sheet, numbers)
-    return svg.document(WIDTH, sheet.y, sheet.parts, name, f"Numbers of {fmt.name}")
+    return svg.document(svg.WIDTH, sheet.y, sheet.parts, name, f"Numbers of {fmt.name}")
 
 
 class _Lines:

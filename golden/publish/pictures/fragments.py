@@ -28,10 +28,9 @@ from golden.publish.pictures.places import Grid, grid
 from golden.registers.layouts import Layout
 
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
-WIDTH = 760
 _FONT = 10
 _MARGIN, _HEAD, _ROW_HEAD = 8.0, 40.0, 30.0
-_ROOM = WIDTH - 2 * _MARGIN - _ROW_HEAD
+_ROOM = svg.WIDTH - 2 * _MARGIN - _ROW_HEAD
 _READOUT = 64.0
 """Room for the words "lane 127"."""
 _Place = tuple[float, float, tuple[int, int, int]]
@@ -129,7 +128,7 @@ def _lanes(layout: Layout, words: Words) -> _Drawn:
 
 def _figure(head: tuple[str, str], drawn: _Drawn, name: str, words: str) -> str:
     heads = svg.width_of(head[0], 12 * svg.BOLD) + _READOUT, svg.width_of(head[1], 10.5)
-    width = min(max(drawn.right, *(_MARGIN + words for words in heads)) + _MARGIN, WIDTH)
+    width = min(max(drawn.right, *(_MARGIN + words for words in heads)) + _MARGIN, svg.WIDTH)
     readout = {
         "class": "mg-text mg-readout",
         "fill": svg.STYLES["text"]["fill"],
@@ -190,7 +189,7 @@ def _shown(cells: Grid, size: _Size) -> tuple[int, int, int]:
 
 def _across(columns: int, size: _Size) -> int:
     """How many blocks fit side by side."""
-    return max(int((WIDTH - 2 * _MARGIN) / (columns * size.width + size.head)), 1)
+    return max(int((svg.WIDTH - 2 * _MARGIN) / (columns * size.width + size.head)), 1)
 
 
 def _panels(

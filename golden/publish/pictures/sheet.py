@@ -14,12 +14,11 @@ from golden.program.widths import Node
 from golden.publish.pictures import svg
 from golden.publish.pictures.bars import Scale
 
-WIDTH = 760
 LEFT, RIGHT, WIDE = 12.0, 496.0, 556.0
 """Stages reach from LEFT to RIGHT, to WIDE where they take part of c."""
-SIDE = (578.0, 748.0)
+SIDE = (WIDE + 22, svg.WIDTH - LEFT)
 """The column of special values."""
-BAR_LEFT, BAR_RIGHT = 96.0, 488.0
+BAR_LEFT, BAR_RIGHT = 96.0, RIGHT - 8
 GAP = 32.0
 """Height between stages, where wires carry their widths."""
 _LINE = 14.0

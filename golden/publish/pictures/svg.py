@@ -12,6 +12,8 @@ from typing import Any
 
 SANS = "DejaVu Sans, Helvetica, Arial, DejaVu Sans Mono, sans-serif"
 TIMES, MINUS = "\N{MULTIPLICATION SIGN}", "\N{MINUS SIGN}"
+WIDTH = 760
+"""Of a picture that fills a page."""
 SIZE = 11
 """Font size of most text."""
 BOLD = 1.12

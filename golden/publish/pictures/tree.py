@@ -31,7 +31,6 @@ from golden.program.steps import (
 )
 from golden.publish.pictures import svg
 
-WIDTH = 760
 _WIDEST = (9, 7, 5, 4)
 """Children of a fused node that are drawn; more are abbreviated.
 The first that makes the tree fit is taken."""
@@ -64,7 +63,7 @@ def summation_tree(ins: Instruction, name: str = "tree") -> str:
     """Returns the order in which c and the products are added as SVG; name: prefix of its ids."""
     tree = of_instruction(ins)
     short = abbreviated(tree)
-    parts = drawing(short, 16, 34, WIDTH - 32)
+    parts = drawing(short, 16, 34, svg.WIDTH - 32)
     kinds = "wide nodes are fused sums, two-way nodes rounded additions"
     bits, count = ins.program.bit_operation, sum(len(one.k_index) for one in ins.program.operations)
     in_parts = " of parts" if ins.program.steps_of(Part) else ""
@@ -77,7 +76,7 @@ def summation_tree(ins: Instruction, name: str = "tree") -> str:
         products = "elements #k = a[k]"
     seed = "" if "c" in ins.absent else "c and "
     head = svg.text(16, 18, f"{tree.terms} terms: {seed}{count} {products}; {kinds}", "muted")
-    return svg.document(WIDTH, height(short) + 44, [head, *parts], name, f"Summation tree of {ins.name}")
+    return svg.document(svg.WIDTH, height(short) + 44, [head, *parts], name, f"Summation tree of {ins.name}")
 
 
 def of_instruction(ins: Instruction) -> Tree:
@@ -155,7 +154,7 @@ def _has_c(tree: Tree) -> bool:
 # Abbreviation -----------------------------------------------------------------------------------------------
 
 
-def abbreviated(tree: Tree, width: float = WIDTH - 32) -> Tree:
+def abbreviated(tree: Tree, width: float = svg.WIDTH - 32) -> Tree:
     """The tree with long rows of leaves, long chains and large subtrees of one kind cut short; hidden
     terms are counted."""
     for widest in _WIDEST:

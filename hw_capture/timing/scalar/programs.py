@@ -21,7 +21,7 @@ TRIAL = (4, 8)
 """Rounds of the two kernels by which a link is chosen."""
 TABLE_ONE = "add.u32"
 """The instruction that is also timed by how many of it there are, and by a clock of 32 bits."""
-COUNTS = (1, 2, 3, 4, 5, 6, 7, 8)
+COUNTS = tuple(range(1, 9))
 
 
 @dataclass(frozen=True)

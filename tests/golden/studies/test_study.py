@@ -40,7 +40,11 @@ def study(request: pytest.FixtureRequest) -> Study:
 def test_every_module_is_a_study_under_its_own_name() -> None:
     for name in studies.names():
         module = importlib.import_module(f"golden.studies.{name.replace('-', '_')}")
-        assert name == module.NAME and studies.question(name).endswith("?") and module.SAMPLES >= 1
+        assert (
+            name == module.NAME
+            and studies.question(name).endswith("?")
+            and studies.default_samples(name) >= 1
+        )
 
 
 def test_a_study_is_whole_plain_and_says_what_makes_it_again(study: Study) -> None:
