@@ -26,7 +26,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _LIBRARIES = ("jinja2", "matplotlib", "ml_dtypes", "numpy", "pyyaml", "rich")
 """Libraries that make a part of a page: numbers, pictures, tables."""
 _MADE_HERE = "golden.publish."
-_OF_ANY_FILE = "golden.publish.source_page"
+_OF_ANY_FILE = "golden.publish.links"
 """Pages of this module show any file of the repository, and are made in no time."""
 
 

@@ -25,7 +25,7 @@ from golden.errors import DocsError, MmagoldError, nearest, one_line
 from golden.explain.markdown import figure
 from golden.model.instruction import Instruction
 from golden.paths import checkout, docs_folder
-from golden.publish import claims, finder, navigation, page_cache, slots, source_page
+from golden.publish import claims, finder, links, navigation, page_cache, slots
 from golden.publish.links import RECORDED, VECTORS, Links
 from golden.publish.pictures import datapath, tree
 from golden.publish.templating import Page
@@ -39,7 +39,7 @@ GENERATORS = (
     "golden.publish.study_page",
     "golden.publish.sass_page",
     "golden.publish.papers_page",
-    "golden.publish.source_page",
+    "golden.publish.links",
     "golden.publish.api_page",
 )
 """Modules with a function `pages() -> list[Page]`."""
@@ -162,9 +162,9 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress, ve
             done += 1
             progress("writing pages", done, len(pages))
     page_cache.remove_old(kept)
-    _start((known | {source_page.file_page(path).path for path in linked}, vectors, kept))
-    for source in sorted(linked - set(source_page.spec_paths())):
-        _write_page(folder, source_page.file_page(source), "")
+    _start((known | {links.file_page(path).path for path in linked}, vectors, kept))
+    for source in sorted(linked - set(links.spec_paths())):
+        _write_page(folder, links.file_page(source), "")
 
 
 def _write_pages(folder: Path, pages: Sequence[tuple[Page, str]]) -> list[set[str]]:

@@ -15,8 +15,7 @@ import typer
 from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
 from hw_capture.cli.arguments import Gpu, GpuArch, OnlyText
-from hw_capture.cli.timing_board import bench_board
-from hw_capture.cli.timing_run import Run
+from hw_capture.cli.timing_run import Run, bench_board
 
 if TYPE_CHECKING:
     from golden.catalog.timing import Difference, Figure, Key

@@ -8,7 +8,7 @@ which call, which kernels, which plan, how many products and elements.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -224,8 +224,3 @@ def _split(one: Recorded) -> set[str]:
     numbers = [f"reduce {given['reduce']}"] if isinstance(given.get("reduce"), tuple) else []
     words = [*(f"{key} {given[key]}" for key in ("part", "parts", "slices") if key in given), *numbers]
     return {" ".join(words)} - {""}
-
-
-def shapes(recorded: Sequence[Recorded]) -> str:
-    """The shapes of the products, in words."""
-    return ", ".join(dict.fromkeys(f"{x.case.m} x {x.case.n} x {x.case.k}" for x in recorded))

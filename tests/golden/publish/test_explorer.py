@@ -33,9 +33,9 @@ from golden.paths import spec_folder
 from golden.program.program import Program
 from golden.program.steps import Align
 from golden.publish import answers
-from golden.publish.explorer import build, catalog, wasm
+from golden.publish.explorer import build, wasm
 from golden.publish.explorer.address import INDEX, address
-from golden.publish.explorer.catalog import presets
+from golden.publish.explorer.build import presets
 from golden.publish.families import group_of
 from golden.publish.links import Links
 
@@ -79,7 +79,7 @@ def units() -> Iterator[Instruction]:
     for name in architectures():
         seen = set()
         for ins in instructions(name):
-            key = catalog.arithmetic(ins)
+            key = build.arithmetic(ins)
             if key not in seen:
                 seen.add(key)
                 yield ins
@@ -596,7 +596,7 @@ def test_the_bundle_refuses_what_it_does_not_know(monkeypatch: pytest.MonkeyPatc
 def test_the_page_of_a_site_leads_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(wasm, "available", lambda: True)
     monkeypatch.setattr(wasm, "compile_core", lambda: b"")
-    monkeypatch.setattr(catalog, "index_and_programs", lambda: ([], {}))
+    monkeypatch.setattr(build, "index_and_programs", lambda: ([], {}))
     build.write_into(tmp_path)
     assert 'href="../index.html"' in (tmp_path / INDEX).read_text()
     assert 'href="../index.html"' not in build.files()["index.html"]

@@ -22,7 +22,7 @@ from long_run import long_after
 import golden
 from golden.errors import DocsError
 from golden.explain.markdown import link
-from golden.publish import families, links, source_page, sphinx_source, stale
+from golden.publish import families, links, sphinx_source, stale
 from golden.publish import site as builder
 from golden.publish.explorer.address import INDEX
 from golden.publish.sphinx_extension import as_restructured, lighter, marked, with_current, without_current
@@ -319,7 +319,7 @@ def test_interrupted_build_leaves_the_earlier_site(
 def test_interrupted_processes_leave_nothing(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
     """Pages that were being written when the interrupt came do not bring the folder back."""
     # A function of the package: the other processes cannot import the tests.
-    write = partial(source_page.write_file, "spec/timing/hopper_h200.yaml")
+    write = partial(links.write_file, "spec/timing/hopper_h200.yaml")
     pages = [Page(f"a/{number}.md", "A", write) for number in range(200)]
     monkeypatch.setattr(sphinx_source, "all_pages", lambda: pages)
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from golden.catalog.timing import PARTS, of_board
 from golden.cli.app import app
-from hw_capture.cli import ablation, timing_board
+from hw_capture.cli import ablation, timing_run
 from hw_capture.cli.timing import nvcc_target
 from hw_capture.cli.timing_groups import Measured, Memory
 from hw_capture.cli.timing_run import Run
@@ -309,14 +309,14 @@ def recorded(monkeypatch) -> dict[str, str]:
     """What stands in for every part's measurement: part by file, in order; "scalar" finds a slow clock."""
     written: dict[str, str] = {}
 
-    def record(part: timing_board.Part, run: Run) -> None:
+    def record(part: timing_run.Part, run: Run) -> None:
         if part == "scalar":
             raise DeviceError("the SM clock is throttled by the power limit")
         run.write("yaml", "csv")
         written[run.out.name] = part
 
     monkeypatch.setattr(device, "open", lambda number: _Card("9.0"))
-    monkeypatch.setattr(timing_board, "_record", record)
+    monkeypatch.setattr(timing_run, "_record", record)
     return written
 
 
@@ -355,13 +355,13 @@ def test_a_board_that_cannot_be_recorded_is_one_line(
     assert len(result.stderr.splitlines()) == 1 and not recorded and not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("part", list(timing_board.Part))
+@pytest.mark.parametrize("part", list(timing_run.Part))
 def test_every_part_of_a_board_is_measured(part, monkeypatch) -> None:
     found = []
     monkeypatch.setattr(ablation, "record", lambda chosen, run, sizes: found.append(len(chosen)))
     monkeypatch.setattr(Measured, "record", lambda self, run, progress: found.append(len(self._chosen)))
     monkeypatch.setattr(Memory, "record", lambda self, run, progress: found.append(0))
-    timing_board._record(part, Run("hopper", 0, 5, Path("x.yaml"), None))
+    timing_run._record(part, Run("hopper", 0, 5, Path("x.yaml"), None))
     assert found == [{"matrix": 440, "wmma": 208, "scalar": 285, "memory": 0, "kernels": 26}[part]]
 
 

@@ -11,7 +11,7 @@ const TEXT = new TextDecoder();
 export class CoreError extends Error {}
 
 export class Core {
-  // words: what golden/publish/explorer/catalog.py calls core_words.
+  // words: what golden/publish/explorer/build.py calls core_words.
   static async load(bytes, words) {
     const { instance } = await WebAssembly.instantiate(bytes, {});
     instance.exports._initialize?.();
