@@ -63,6 +63,7 @@ _ZERO = re.compile(r"(?:\d*'[bdoh])?0+")
 _COPIES = re.compile(r"\{\s*(\d+)\s*(\{.*\})\s*\}", re.DOTALL)
 _BOUNDS = re.compile(r"([A-Za-z_][\w$]*)\s*\[([^\[\]:]+):([^\[\]:]+)\]")
 """Parts of a concatenation: zeros, a replication, a range of a vector."""
+_NAMES = re.compile(r"[A-Za-z_][\w$]*")
 _RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
 _PARTS = 6
 """Parts of a concatenation that may have other bits."""
@@ -169,6 +170,16 @@ class SyntaxSite:
     def procedure(self) -> Any:
         """The always block around it; None: there is none."""
         return next((each for each in reversed(self.above) if each.kind.name.startswith("Always")), None)
+
+    def closes_loop(self, text: str) -> bool:
+        """Whether a net would depend on itself with a text in this place: a build that holds one such text
+        settles more slowly for all others."""
+        module, targets = self.scope.module, [each for each in self.above if _is_assignment(each)]
+        declared = [each for each in self.above if type(each).__name__ == "DeclaratorSyntax"]
+        if module is None or self.procedure is not None or not (targets or declared):
+            return False
+        target = self.sources.expanded(targets[-1].left) if targets else declared[-1].name.valueText
+        return any(module.depends(name, target.strip()) for name in _NAMES.findall(text))
 
     @property
     def in_type(self) -> bool:
@@ -719,6 +730,8 @@ class _Walk:
         made = () if self.wanted else (*self.kinds.get(type(node).__name__, ()), *self.kinds.get(kind, ()))
         for name, function in made:
             for where, after in function(at):
+                if name == "name" and at.closes_loop(after):
+                    continue
                 place = (
                     self.sources.place(where)
                     if hasattr(where, "sourceRange")
@@ -753,6 +766,8 @@ class _Walk:
             operand = not (parent == "ParenthesizedExpressionSyntax" or parent.startswith("PrefixUnary"))
             root = parent != "BinaryExpressionSyntax" or _is_assignment(at.above[-1])
             for pattern, term in _missing_terms(at, place, bits, root) if operand else ():
+                if at.closes_loop(term):
+                    continue
                 more = {"pattern": pattern, "term": term} if term else {}
                 self._note("missing term", place, pattern.replace(TERM, term), wide=bits > 1, **more)
         for where, before, text in _missing_labels(at):

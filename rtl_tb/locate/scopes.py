@@ -438,6 +438,7 @@ class Module:
     def __init__(self, node: Any, sources: Sources, outer: Scope) -> None:
         self.node, self.sources, self.outer = node, sources, outer
         self._assigned_in: dict[Any, dict[str, str]] = {}
+        self._made_from: dict[str, set[str]] = {}
 
     def assigned_in(self, node: Any, nested: bool) -> dict[str, str]:
         """See Scope."""
@@ -493,6 +494,30 @@ class Module:
         return found
 
     @cached_property
+    def _read_by(self) -> dict[str, set[str]]:
+        """The names from which each whole signal is made without a register."""
+        found: dict[str, set[str]] = {}
+        for name, sign, statement, value in _assignments(self.node, self.sources):
+            if sign == "=" and statement.startswith(f"{name} ="):
+                found.setdefault(name, set()).update(_WORD.findall(value))
+        for each in _every(self.node, "DeclaratorSyntax"):
+            if each.initializer is not None:
+                value = self.sources.text(each.initializer) or ""
+                found.setdefault(each.name.valueText, set()).update(_WORD.findall(value))
+        return found
+
+    def depends(self, name: str, target: str) -> bool:
+        """Whether a signal is made from another one without a register, or is that one."""
+        if name not in self._made_from:
+            reached, left = {name}, [name]
+            while left:
+                new = self._read_by.get(left.pop(), set()) - reached
+                reached |= new
+                left += new
+            self._made_from[name] = reached
+        return target in self._made_from[name]
+
+    @cached_property
     def assigned(self) -> dict[str, list[tuple[str, str]]]:
         """By target the statements that assign it, as one line, and their values."""
         found: dict[str, list[tuple[str, str]]] = {}
@@ -514,17 +539,18 @@ class Module:
         for node in _every_here(self.node):
             kind, text = type(node).__name__, (self.sources.text(node) or "").strip()
             port = kind in ("ImplicitAnsiPortSyntax", "PortDeclarationSyntax")
-            if port and not text.startswith("output"):
-                continue
             declared = (
                 [node.declarator] if kind == "ImplicitAnsiPortSyntax" else getattr(node, "declarators", ())
             )
+            if port and not text.startswith("output"):  # Verilog-95 may declare an input a second time
+                driven.update(one.name.valueText for one in declared if hasattr(one, "name"))
+                continue
             net = kind == "NetDeclarationSyntax" or (port and not re.search(r"\b(reg|logic|bit)\b", text))
             for one in declared if port or kind in _DECLARING[:2] else ():
                 named = hasattr(one, "name") and not one.name.rawText.startswith("\\")
                 if named and one.initializer is None and one.name.valueText not in driven:
                     found[one.name.valueText] = found.get(one.name.valueText, True) and net
-        return dict(list(found.items())[:_NEAR])
+        return dict([(name, net) for name, net in found.items() if name not in driven][:_NEAR])
 
 
 def _every(root: Any, kind: str) -> Iterator[Any]:

@@ -319,3 +319,28 @@ def test_escaped_names_end_with_their_blank(tmp_path: Path) -> None:
     every = [*here, *found.missing(lambda place: any(place == one.site for one in here))]
     assert len(here) > 8
     assert builds.reads(with_selector(dut, found, every, tmp_path / "choices"), tmp_path, wrapper_of(dut))
+
+
+def test_no_name_closes_a_loop_without_a_register(tmp_path: Path) -> None:
+    """What `late` is made of may not take it; the register that keeps it stands there."""
+    nets = "wire [15:0] old = word;\n    wire [15:0] late = ~old;\n    reg [15:0] kept;\n"
+    clocked = "    always_ff @(posedge clk) kept <= late;\n    assign mask"
+    text = TEXT.replace("    assign mask", f"    {nets}{clocked}")
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    line = next(at for at, one in enumerate(text.split("\n"), 1) if "old = word" in one)
+    names = {one.change.after for one in found.choices if found.line(one.change) == line}
+    assert "kept" in names and not names & {"late", "old"}
+
+
+def test_an_input_that_is_declared_twice_gets_no_driver(tmp_path: Path) -> None:
+    """As Verilog-95 declares a port and its net; Verilator would refuse every build with it."""
+    ports = "module m (a, d);\ninput [7:0] a;\noutput [7:0] d;\nwire [7:0] a;\nwire [7:0] d, n;"
+    body = f"{ports}\nassign d = ~a;\nendmodule\n"
+    text = TEXT.replace("    assign mask", "    wire [7:0] d0; m m0 (.a(c[7:0]), .d(d0));\n    assign mask")
+    dut = integer_dot.planted(tmp_path, 4, text + body)
+    found = find_changes(dut)
+    drives = [
+        one.change.after for one in found.missing(lambda _: True) if one.change.after.startswith("assign")
+    ]
+    assert any(one.startswith("assign n ") for one in drives)
+    assert not any(one.startswith("assign a ") for one in drives)
