@@ -368,6 +368,15 @@ def _dropped(at: SyntaxSite) -> Iterator[Draft]:
         yield from ((at.node, text) for each in kept if (text := at.text(each)))
 
 
+@_kind("operator", "BinaryExpressionSyntax")
+def _exchanged(at: SyntaxSite) -> Iterator[Draft]:
+    """The operands of a difference, exchanged."""
+    if at.node.operatorToken.rawText == "-":
+        left, right = (_grouped(at.text(each).strip()) for each in (at.node.left, at.node.right))
+        if not left.isdigit() and not right.isdigit():  # numbers belong to indices
+            yield at.node, f"{right} - {left}"
+
+
 # Bits -------------------------------------------------------------------------------------------------------
 
 

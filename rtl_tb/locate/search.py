@@ -679,7 +679,9 @@ class Search:
         good = [one for one in self.scores if _is_fault(one.right, one.wrong, one.broken, self.policy)]
         for number, score in enumerate(good[: self.policy.confirmed]):
             repair = self._confirmed_repair(score, self.folder / f"part_{number}")
-            if repair is not None and _is_fault(repair.repaired, repair.wrong, repair.broken, self.policy):
+            if repair is None or self._is_constant(repair):
+                continue
+            if _is_fault(repair.repaired, repair.wrong, repair.broken, self.policy):
                 found.append(repair)
         found.sort(key=lambda one: -one.repaired)
         if not found:
@@ -693,6 +695,14 @@ class Search:
                     if rest := remaining_faults_of(one.verdict, one.job, self.original, self.budget.look):
                         return [self._by_fault(replace(one.repair, rest=rest))]
         return [self._by_fault(best)]
+
+    def _is_constant(self, repair: Repair) -> bool:
+        """Whether a change repairs vectors of one result alone, such as zero, where others are wrong, too: a
+        constant does that, whatever the fault is."""
+        failed, answers = self.verdict.failed, self.verdict.vectors.d.reshape(len(self.verdict.failed), -1)
+        fixed = failed & ~self.confirmed[repair.edits].verdict.failed
+        several = len(np.unique(answers[failed], axis=0)) > 1
+        return bool(several and len(np.unique(answers[fixed], axis=0)) < 2)
 
     def _untried(self) -> str:
         """The choices that were not tried, and the reason."""

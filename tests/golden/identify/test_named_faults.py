@@ -128,6 +128,14 @@ def zeros_added(rule: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     return add
 
 
+def infinities_refused(a: Array, c: Array) -> Array:
+    """Infinities of one sign are called opposite ones, too."""
+    a = a[:, 0]
+    with np.errstate(invalid="ignore"):
+        found = code(value(a) + value(c))
+    return np.where((a & 0x7FFF == 0x7C00) & (c & 0x7FFF == 0x7C00), NAN, found).astype(np.uint16)
+
+
 def carry_ored(a: Array) -> Array:
     """Of 1.11...1 that rounds up the exponent field e becomes e | 1, not e + 1."""
     with np.errstate(all="ignore"):
@@ -152,6 +160,7 @@ FAULTS: list[tuple[str, Callable[[], Instruction], Callable[..., Array]]] = [
     ("zeros-sum-sign-of-last", adder, zeros_added(lambda a, c: c)),
     ("zeros-sum-negative", adder, zeros_added(lambda a, c: a | 0x8000)),
     ("rounding-carry-lost-ored", converter, carry_ored),
+    ("infinities-of-one-sign-nan", adder, infinities_refused),
 ]
 
 

@@ -344,3 +344,11 @@ def test_an_input_that_is_declared_twice_gets_no_driver(tmp_path: Path) -> None:
     ]
     assert any(one.startswith("assign n ") for one in drives)
     assert not any(one.startswith("assign a ") for one in drives)
+
+
+def test_the_operands_of_a_difference_are_exchanged(tmp_path: Path) -> None:
+    """Indices keep theirs."""
+    text = TEXT.replace("assign off = q >>> 3;", "assign off = p[N-1] ? q - 16'(word) : q;")
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    made = {one.change.after for one in found.choices if one.change.kind == "operator"}
+    assert "(16'(word)) - q" in made and not any("1 - N" in one for one in made)

@@ -113,6 +113,7 @@ def _answers() -> Iterator[Mutation]:
         yield _special(f"nan-not-answered-{rule}", text, partial(_lose_nans, rule=rule))
         text = f"an infinity is answered before a NaN is looked for; of both signs the {rule} one"
         yield _special(f"infinity-before-nan-{rule}", text, partial(_prefer_infinities, rule=rule))
+    yield _special("infinities-of-one-sign-nan", "infinities of one sign meet and give a NaN", _refuse_pairs)
     for late, slug, word in NEIGHBOURS:
         text = f"NaNs and infinities are those of the vector {word}"
         yield _special(f"special-of-vector-{slug}", text, partial(_take_specials, late=late), in_order=True)
@@ -173,6 +174,11 @@ def _take_specials(s: SpecialSignals, late: int) -> None:
 def _lose_nans(s: SpecialSignals, rule: str) -> None:
     _overlook(s, s.kind == Kind.NAN)
     s.excused, s.opposite = np.ones(len(s.kind), np.bool_), rule
+
+
+def _refuse_pairs(s: SpecialSignals) -> None:
+    infinite = s.kind == Kind.INFINITY
+    s.kind = np.where(infinite & (infinite.sum(axis=1) > 1)[:, None], int(Kind.NAN), s.kind)
 
 
 def _prefer_infinities(s: SpecialSignals, rule: str) -> None:
