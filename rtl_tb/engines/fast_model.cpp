@@ -1,5 +1,5 @@
-// A Model of the class that Verilator made of the wrapper mmagold_dut. It is compiled with each unit, and is short for that
-// reason.
+// A Model of the class that Verilator made of the wrapper mmagold_dut. It is compiled with each unit, in the file that holds
+// Verilator's classes of it, and is short for that reason.
 
 #include "Vmmagold_dut.h"
 #include "fast_model.h"
