@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import io
 import subprocess
 import tarfile
@@ -133,6 +134,7 @@ def main() -> None:
     )
     parser.add_argument("--base", default="", help="revision to compare with")
     revision = parser.parse_args().base or base()
+    gc.disable()  # millions of nodes, none of them garbage: looking for some took three quarters of the time
     sources, earlier = now(), at(revision) if revision else {}
     lines, before = by_folder(sources), by_folder(earlier)
     print(f"{'folder':<24}{'lines':>9}{revision or '-':>12}{'change':>9}")
