@@ -152,7 +152,7 @@ steps:
 def test_no_vector_hits_a_bin_that_is_said_to_be_unreachable() -> None:
     for ins in distinct_instructions():
         coverage = Coverage(ins)
-        coverage.sample_set(default_set(ins, 700, seed=9))
+        coverage.sample_set(default_set(ins, 300, seed=9))
         assert coverage.surprises() == [], ins
 
 

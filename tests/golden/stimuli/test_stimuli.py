@@ -371,13 +371,15 @@ def test_two_terms_cancel_by_every_distance() -> None:
     assert all(distances[places] >= 20 for places in range(24))
 
 
-def f32_multiply_add(tmp_path: Path) -> tuple[Any, Any, Any]:
+@pytest.fixture(scope="module")
+def f32_multiply_add(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
     """A product (exact: 48 bits of 53), its exponent before a carry, and c, of the default vectors of an f32
     multiply-add in which all three are normal."""
     text = (ADDER.parent / "fma_modes.yaml").read_text()
     text = text.replace("{a: f16, b: f16, c: f16, d: f16}", "{a: f32, b: f32, c: f32, d: f32}")
-    (tmp_path / "fma.yaml").write_text(text.replace("0x7E00", "0x7FC00000"))
-    ins = golden.load_instruction(tmp_path / "fma.yaml")
+    file = tmp_path_factory.mktemp("multiply_add") / "fma.yaml"
+    file.write_text(text.replace("0x7E00", "0x7FC00000"))
+    ins = golden.load_instruction(file)
     drawn = default_set(ins, 200_000, seed=5).operands
     a, b, c = (golden.to_float("f32", drawn[name].reshape(-1)).astype(np.float64) for name in "abc")
     with np.errstate(all="ignore"):
@@ -387,9 +389,9 @@ def f32_multiply_add(tmp_path: Path) -> tuple[Any, Any, Any]:
     return product[normal], np.frexp(a)[1] + np.frexp(b)[1] - 1, c[normal]
 
 
-def test_a_product_and_c_cancel_by_every_distance(tmp_path: Path) -> None:
+def test_a_product_and_c_cancel_by_every_distance(f32_multiply_add: tuple[Any, Any, Any]) -> None:
     """The same of an f32 multiply-add, up to the last bit of the exact product."""
-    product, _, c = f32_multiply_add(tmp_path)
+    product, _, c = f32_multiply_add
     distances = Counter[int]()
     for x, y in zip(product.tolist(), c.tolist(), strict=True):
         if x * y < 0 and (left := abs(Fraction(x) + Fraction(y))):
@@ -397,10 +399,10 @@ def test_a_product_and_c_cancel_by_every_distance(tmp_path: Path) -> None:
     assert all(distances[places] >= 10 for places in range(47))
 
 
-def test_c_decides_a_tie_of_the_product_from_every_distance(tmp_path: Path) -> None:
+def test_c_decides_a_tie_of_the_product_from_every_distance(f32_multiply_add: tuple[Any, Any, Any]) -> None:
     """A shifter of c that loses its sticky bit at one distance shows in no other vector: a tie of the product
     that goes down to an even digit without c, and up with it, or the other way round."""
-    product, _, c = f32_multiply_add(tmp_path)
+    product, _, c = f32_multiply_add
     digits, exponents = np.frexp(np.abs(product))
     whole = np.ldexp(digits, 25).astype(np.int64)  # 24 digits and the one below
     tie = (np.ldexp(digits, 25) == whole) & (whole & 1 == 1)
@@ -409,10 +411,10 @@ def test_c_decides_a_tie_of_the_product_from_every_distance(tmp_path: Path) -> N
     assert all(distances[places] >= 10 for places in range(25, 73))
 
 
-def test_a_product_decides_next_to_a_power_of_two(tmp_path: Path) -> None:
+def test_a_product_decides_next_to_a_power_of_two(f32_multiply_add: tuple[Any, Any, Any]) -> None:
     """c, a power of two, less a product of more than half a unit of the binade below it: the next number. By
     the exponent of the product, which may carry."""
-    product, before, c = f32_multiply_add(tmp_path)
+    product, before, c = f32_multiply_add
     power, size = np.frexp(c)
     changes = (np.abs(power) == 0.5) & (product * c < 0)
     changes &= (np.abs(product) > np.ldexp(1.0, size - 26)) & (np.abs(product) < np.ldexp(1.0, size - 25))
