@@ -30,7 +30,7 @@ from golden.catalog.qualifiers import Key, difference, key_of, plain
 from golden.catalog.type_words import stored_block
 from golden.catalog.vendors import vendors
 from golden.errors import UnknownArithmeticError, UnknownNameError, nearest
-from golden.number.format_words import format_word, format_words, plain_word
+from golden.number.format_words import FormatWord, format_word, format_words, plain_word
 
 _SOME = 3
 """Names that a message gives as examples."""
@@ -304,11 +304,25 @@ class Resolver:
         part of one of its names (PTX, SASS, AMD)."""
         chips, rest = self._unmet(architecture, text)
         meant = {word: frozenset(self._meant_quietly(architecture, word)) for word in rest}
+        kinds = {word: format_word(word) for word in rest}
+        parts = {word: plain(word) for word in rest}
+        spelled = self._plainly_spelled(architecture)
         for name, (entry, variables) in architectures.get_architecture(architecture).names().items():
             if all(chip.has(architecture, entry) for chip in chips) and all(
-                name in meant[word] or _fits(word, entry, variables) for word in rest
+                name in meant[word] or parts[word] in spelled[name] or _fits(kinds[word], entry, variables)
+                for word in rest
             ):
                 yield name
+
+    @cache  # noqa: B019
+    def _plainly_spelled(self, architecture: str) -> dict[str, str]:
+        """All plain names of each instruction (PTX, SASS, AMD), one a line."""
+        return {
+            name: "\n".join(
+                map(plain, (*entry.family.spellings(variables), *machine_code.names(entry, variables)))
+            )
+            for name, (entry, variables) in architectures.get_architecture(architecture).names().items()
+        }
 
     def in_name(self, architecture: str, text: str, name: str) -> bool:
         """Whether every word means the architecture or is part of `name`."""
@@ -500,16 +514,10 @@ def _after(head: str, text: str) -> str:
     return f"{head}{text}" if text else ""
 
 
-def _fits(word: str, entry: Entry, variables: Variables) -> bool:
+def _fits(kind: FormatWord | None, entry: Entry, variables: Variables) -> bool:
+    """Whether an operand has the type that a word names."""
+    if kind is None:
+        return False
     family = entry.family
-    kind = format_word(word)
-    if kind is not None:
-        operands = {operand: fill(fmt, variables) for operand, fmt in family.formats.items()}
-        if kind.fits(operands, stored_block(fill(family.scale_block, variables), family.sparse)):
-            return True
-    part = plain(word)
-    return any(
-        part in plain(name)
-        for names in (family.spellings(variables), machine_code.names(entry, variables))
-        for name in names
-    )
+    operands = {operand: fill(fmt, variables) for operand, fmt in family.formats.items()}
+    return kind.fits(operands, stored_block(fill(family.scale_block, variables), family.sparse))
