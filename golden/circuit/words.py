@@ -267,7 +267,7 @@ class Words:
         numbers = [one.constant for one in args]
         if all(number is not None for number in numbers):
             known = [np.array([number], dtype=object) for number in numbers]
-            return self.constant(int(_compute(op, width, known, args)[0]), width)
+            return self.constant(int(compute(op, width, known, args)[0]), width)
         if op in COMMUTATIVE and args[0].number > args[1].number:
             args, numbers = (args[1], args[0]), [numbers[1], numbers[0]]
         folded = self._folded(op, width, args, numbers)
@@ -382,7 +382,7 @@ def evaluate(roots: Iterable[Word], values: Mapping[str, Sequence[int] | Values]
         elif word.op == "const":
             found[word] = _stored(np.array([word.value] * cases, dtype=object), word.width)
         else:
-            found[word] = _compute(
+            found[word] = compute(
                 word.op, word.width, [found[one] for one in word.args], word.args, word.value
             )
     return found
@@ -393,8 +393,9 @@ def _stored(numbers: Values, width: int) -> Values:
     return numbers.astype(np.uint64) if width <= NATIVE else numbers.astype(object)
 
 
-def _compute(op: str, width: int, given: list[Values], words: Sequence[Word], value: Any = None) -> Values:
-    """One operation on numbers. In Python's integers where a result or an argument is wider than NumPy's."""
+def compute(op: str, width: int, given: list[Values], words: Sequence[Word], value: Any = None) -> Values:
+    """One operation on numbers of its arguments, as Values say. In Python's integers where a result or an
+    argument is wider than NumPy's."""
     if max(width, *(one.width for one in words)) < NATIVE and given[0].dtype != object:
         return _native(op, width, given, words, value)
     wide = [numbers.astype(object) for numbers in given]

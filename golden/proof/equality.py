@@ -21,13 +21,22 @@ from typing import Any
 import numpy as np
 
 from golden.circuit.specification import circuit_of, input_widths
-from golden.circuit.words import CircuitError, Word, Words
+from golden.circuit.words import CircuitError, Values, Word, Words
 from golden.errors import MmagoldError, OperandError
 from golden.model.instruction import Instruction
 from golden.program.signature import Operands
-from golden.proof.problem import VECTORS, Problem, allowed, columns, operands_of, result_of, without_shown
+from golden.proof.problem import (
+    VECTORS,
+    Problem,
+    allowed,
+    batch_of,
+    columns,
+    operands_of,
+    result_of,
+    without_shown,
+)
 from golden.proof.sweep import Sweep, Tell
-from golden.proof.verdict import Fault, Outcome, decide, searched
+from golden.proof.verdict import Fault, Outcome, Simulation, decide, searched
 from golden.unit import answers_of, check_comparable, name_of, pad
 
 
@@ -109,7 +118,8 @@ def prove(
     x, y = x.stateless, y.stateless
     problem = problem_of(x, y)
     faults = None if changed is None else _faults(y, changed)
-    outcome = decide(problem, seconds, tell, jobs, faults)
+    simulation = Simulation("the core, both units", partial(_wrong, x, y))
+    outcome = decide(problem, seconds, tell, jobs, faults, simulation)
     claim = claim_of(x, y, [name for name, _ in problem.assumed])
     if kept:
         claim = (*claim, "of the arithmetic: c stands for the accumulator, which both keep by the same rules")
@@ -125,6 +135,17 @@ def _faults(y: Instruction, changed: Iterable[tuple[str, Instruction]]) -> Itera
         with contextlib.suppress(CircuitError):
             if (found := without_shown(problem_of(x, y))) is not None:
                 yield Fault(what, *found, partial(_replayed, x, y, found[0]))
+
+
+def _wrong(x: Instruction, y: Instruction, columns: Mapping[str, Values]) -> int:
+    """How many results of the core differ for numbers (count,) of each operand of the unit of smaller K."""
+    batch = batch_of(_short(x, y), columns)
+    one, other = (answers_of(unit, pad(batch, unit)) for unit in (x, y))
+    apart = one["d"] != other["d"]
+    for name in _flags(x, y):
+        bits = (each["flags"] >> of.status.index(name) & 1 for each, of in ((one, x), (other, y)))
+        apart = apart | np.not_equal(*bits)
+    return int(np.count_nonzero(apart))
 
 
 def counterexample(x: Instruction, y: Instruction, seconds: float = 5.0) -> Operands | None:

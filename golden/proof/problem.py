@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from golden.circuit.words import Word, Words, evaluate, order
+from golden.circuit.words import Values, Word, Words, evaluate, order
 from golden.errors import OperandError
 from golden.model.instruction import Instruction
 from golden.program.signature import Operands
@@ -68,6 +68,17 @@ def operands_of(unit: Instruction, values: Mapping[str, int]) -> Operands:
     word = sum(values[field.name] << field.lsb for field in layout.operand_fields)
     size = (layout.operand_width + 7) // 8
     return layout.unpack_operands(np.frombuffer(word.to_bytes(size, "little"), np.uint8)[None])
+
+
+def batch_of(unit: Instruction, columns: Mapping[str, Values]) -> Operands:
+    """Dot products (count, ...) as the models take them, of numbers (count,) of each operand. All operands
+    together have 64 bits at most."""
+    layout = WordLayout.of(unit)
+    whole = np.zeros(len(next(iter(columns.values()))), np.dtype("<u8"))
+    for one in layout.operand_fields:
+        whole |= columns[one.name] << np.uint64(one.lsb)
+    packed = whole.view(np.uint8).reshape(len(whole), 8)
+    return layout.unpack_operands(np.ascontiguousarray(packed[:, : (layout.operand_width + 7) // 8]))
 
 
 def result_of(word: Word, values: Mapping[str, int]) -> int:

@@ -27,7 +27,10 @@ def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: C
     if found.verdict == PROVED:
         checked = ", ".join(f"{count} by {name}" for name, count in found.lemmas.items())
         said = f"each checked again: {checked}" if checked else "both sides are one circuit"
-        say(f"lemmas {sum(found.lemmas.values())}, {said}", "dim")
+        if found.exhausted:
+            say(f"by exhaustion: all {found.exhausted:,} operands computed, and again by {found.simulated}")
+        else:
+            say(f"lemmas {sum(found.lemmas.values())}, {said}", "dim")
         for text in found.faults:
             say(f"refuted {escape(text)}, planted in the unit to try the proof", "dim")
         for text in found.changes:

@@ -6,19 +6,27 @@
 PROVED only if the proof was checked again without what made it (golden/proof/checker.py), and if the same
 search refutes the problem with a planted fault in the unit, and that with a changed specification. Whoever
 asks replays the values of a REFUTED.
+
+A problem of few operand bits that no lemmas settle is computed for all operands (golden/proof/exhaustion.py).
+Then a simulation that shares nothing with it has to give the same results for all of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from golden.circuit.words import Values
 from golden.proof import checker
+from golden.proof.exhaustion import Exhaustion
 from golden.proof.problem import Problem, planted
 from golden.proof.sweep import OPEN, PROVED, REFUTED, Refuted, Sweep, Tell
 from golden.workers.pool import workers
@@ -30,6 +38,8 @@ SPARE = 2
 """Further ones, in the place of those that are neither refuted nor proved in time."""
 CHANGED = 30.0
 """Seconds of the search for a changed specification, which a known vector refutes after them."""
+_AT_A_TIME = 1 << 20
+"""Operands of one run of a simulation."""
 _AT_LEAST = 20.0
 """Seconds for checking a proof and for each planted fault, however few are left."""
 
@@ -53,6 +63,23 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class Simulation:
+    """What checks a problem whose operands are all computed, without its circuits.
+
+    Attributes:
+        name: of what simulates, in words.
+        wrong: given numbers (count,) of each operand, how many results differ from the specification's.
+    """
+
+    name: str
+    wrong: Callable[[Mapping[str, Values]], int]
+
+
+Search = Callable[[Fault, float], tuple[str, Mapping[str, int] | None]]
+"""What a search finds of a fault until a time: the verdict, and the values that refute."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What came of a problem.
 
@@ -64,6 +91,7 @@ class Outcome:
         lemmas: of the proof, how many were checked by what.
         faults: those that were planted in the unit and refuted; `changes`: those of the specification that
             were refuted; `unsettled`: planted in either, and neither refuted nor proved.
+        exhausted: where a proof computed all operands, how many they are; `simulated`: by what again.
         values: where it is refuted, a number for each variable on which the results differ.
         seconds: by part; "of a processor": what of the search this process computed.
     """
@@ -76,6 +104,8 @@ class Outcome:
     faults: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
+    exhausted: int = 0
+    simulated: str = ""
     values: Mapping[str, int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -95,6 +125,7 @@ class Outcome:
             "planted": list(self.faults),
             "changed": list(self.changes),
             "unsettled": list(self.unsettled),
+            "exhausted": self.exhausted,
             "seconds": {name: round(spent, 2) for name, spent in self.seconds.items()},
         }
 
@@ -105,14 +136,19 @@ def decide(
     tell: Tell = lambda _text: None,
     jobs: int = 1,
     changed: Iterable[Fault] | None = None,
+    simulation: Simulation | None = None,
 ) -> Outcome:
     """Proves or refutes a problem.
+
+    If the operands are few enough, the search for lemmas has as long as it takes to compute all of them. Then
+    they are computed.
 
     Args:
         seconds: for the search; a proof has as long again to be checked.
         jobs: processes that ask of cases, and check lemmas, at a time.
         changed: the unit against changed specifications, of which the first few are tried; None: there is no
             specification that could be changed.
+        simulation: checks an exhaustion; None: there is none, and no exhaustion.
 
     Raises:
         ToolMissing: bitwuzla is not installed. As `confirm` of those that are changed does.
@@ -120,13 +156,27 @@ def decide(
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(workers(jobs)) if jobs > 1 else None
         start, busy = time.monotonic(), time.process_time()
-        sweep = Sweep(problem, start + seconds, tell, None, executor, jobs)
+        small, cost = (None, math.inf) if simulation is None else _small(problem)
+        affordable = small is not None and cost <= seconds / 2
+        sweep = Sweep(problem, start + (cost if affordable else seconds), tell, None, executor, jobs)
         verdict, values = searched(sweep)
         spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
-        found = Outcome(
-            verdict, len(sweep.matched), len(problem.points), _left(sweep), values=values, seconds=spent
-        )
-        return found if verdict != PROVED else _checked(found, sweep, seconds, tell, executor, changed)
+        left = _left(sweep)
+        found = Outcome(verdict, len(sweep.matched), len(problem.points), left, values=values, seconds=spent)
+        if verdict == PROVED:
+            return _checked(found, sweep, seconds, tell, executor, changed)
+        if verdict == OPEN and small is not None and simulation is not None:
+            if affordable:
+                return _exhausted(found, small, seconds, start + seconds, tell, changed, simulation)
+            enough = f"--seconds {2 * cost:.0f} would also compute all 2^{small.bits} operands"
+            return replace(found, open=(*left, enough))
+        return found
+
+
+def _small(problem: Problem) -> tuple[Exhaustion | None, float]:
+    """The exhaustion of a problem with few operand bits, and its seconds."""
+    small = Exhaustion(problem)
+    return (small, small.seconds()) if small.few else (None, math.inf)
 
 
 def searched(sweep: Sweep) -> tuple[str, Mapping[str, int] | None]:
@@ -165,12 +215,12 @@ def _checked(
         checked = checker.check(sweep.certificate, max(seconds, _AT_LEAST), executor=executor)
         spent["check"] = time.monotonic() - start
         start, each = time.monotonic(), max(seconds / 2, _AT_LEAST)
-        faults, late = _refuted("unit", _planted(sweep), each, tell)
+        faults, late = _refuted("unit", _planted(sweep.problem, sweep), each, tell, _by_lemmas)
         spent["planted faults"] = time.monotonic() - start
         changes: tuple[str, ...] = ()
         if changed is not None:
             start = time.monotonic()
-            changes, more = _refuted("specification", changed, min(each, CHANGED), tell)
+            changes, more = _refuted("specification", changed, min(each, CHANGED), tell, _by_lemmas)
             late += more
             spent["changed specifications"] = time.monotonic() - start
     except checker.NotAProof as error:
@@ -182,16 +232,107 @@ def _checked(
     )
 
 
-def _planted(sweep: Sweep) -> Iterator[Fault]:
+def _exhausted(
+    found: Outcome,
+    small: Exhaustion,
+    seconds: float,
+    until: float,
+    tell: Tell,
+    changed: Iterable[Fault] | None,
+    simulation: Simulation,
+) -> Outcome:
+    """All operands computed, and simulated again, and the faults refuted in the same way; OPEN where that
+    fails."""
+    spent = dict(found.seconds)
+    start = time.monotonic()
+    tell(f"computing all 2^{small.bits} operands")
+    # Its cost was guessed of two blocks: it has twice the time that was left.
+    all_ = small.run(until + seconds)
+    spent["exhaustion"] = time.monotonic() - start
+    found = replace(found, seconds=spent)
+    if all_.values is not None:
+        return replace(found, verdict=REFUTED, values=all_.values, open=())
+    if all_.left:
+        return replace(found, open=(*found.open, all_.left))
+    each = max(seconds / 2, _AT_LEAST)
+    try:
+        start = time.monotonic()
+        _simulated(small, simulation, all_.count, start + max(seconds, _AT_LEAST), tell)
+        spent["check"] = time.monotonic() - start
+        start = time.monotonic()
+        faults, late = _refuted("unit", _planted(small.problem), each, tell, _by_exhaustion)
+        spent["planted faults"] = time.monotonic() - start
+        changes: tuple[str, ...] = ()
+        if changed is not None:
+            start = time.monotonic()
+            changes, more = _refuted("specification", changed, each, tell, _by_exhaustion)
+            late += more
+            spent["changed specifications"] = time.monotonic() - start
+    except _Doubtful as why:
+        return replace(found, verdict=OPEN, open=(str(why),))
+    return replace(
+        found, verdict=PROVED, open=(), exhausted=all_.count, simulated=simulation.name, faults=faults,
+        changes=changes, unsettled=late, seconds=spent,
+    )  # fmt: skip
+
+
+def _simulated(small: Exhaustion, simulation: Simulation, count: int, until: float, tell: Tell) -> None:
+    """Has all operands simulated.
+
+    Raises:
+        _Doubtful: some results are wrong, or the time ended, or other operands were simulated than computed.
+    """
+    done = 0
+    for given in _joined(small):
+        if time.monotonic() > until:
+            raise _Doubtful(
+                f"all {count:,} operands are right in the netlist, but the time ended after {done:,} of them "
+                f"in {simulation.name}"
+            )
+        done += len(next(iter(given.values())))
+        tell(f"{simulation.name}: {done:,} of {count:,} operands")
+        if wrong := simulation.wrong(given):
+            raise _Doubtful(
+                f"all {count:,} operands are right in the netlist, but {wrong:,} of the first {done:,} are "
+                f"wrong in {simulation.name}: `mmagold rtl check` shows what differs"
+            )
+    if done != count:
+        raise _Doubtful(f"{count:,} operands were computed, but {done:,} simulated: a fault of mmagold")
+
+
+def _joined(small: Exhaustion) -> Iterator[dict[str, Values]]:
+    """All operands, as many at a time as a run of a simulator is worth."""
+    held: list[dict[str, Values]] = []
+    for given in small.blocks():
+        held.append(small.columns(given))
+        if sum(len(next(iter(each.values()))) for each in held) >= _AT_A_TIME:
+            yield {name: np.concatenate([each[name] for each in held]) for name in held[0]}
+            held.clear()
+    if held:
+        yield {name: np.concatenate([each[name] for each in held]) for name in held[0]}
+
+
+def _planted(problem: Problem, sweep: Sweep | None = None) -> Iterator[Fault]:
     """Faults in the unit, each with another seed."""
     for seed in itertools.count(1):
-        if (fault := planted(sweep.problem, seed)) is None:
+        if (fault := planted(problem, seed)) is None:
             return
         yield Fault(fault[1], fault[0], before=sweep)
 
 
+def _by_lemmas(fault: Fault, until: float) -> tuple[str, Mapping[str, int] | None]:
+    return searched(Sweep(fault.problem, until, before=fault.before))
+
+
+def _by_exhaustion(fault: Fault, until: float) -> tuple[str, Mapping[str, int] | None]:
+    found = Exhaustion(fault.problem).run(until)
+    if found.values is not None:
+        return REFUTED, found.values
+    return (OPEN if found.left else PROVED), None
+
+
 def _refuted(
-    where: str, faults: Iterable[Fault], seconds: float, tell: Tell
+    where: str, faults: Iterable[Fault], seconds: float, tell: Tell, search: Search
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The first faults that are refuted, and those before them that are not settled.
 
@@ -205,7 +346,7 @@ def _refuted(
     unsettled: list[str] = []
     for fault in itertools.islice(faults, FAULTS + SPARE):
         tell(f"planted in the {where}: {fault.what}")
-        verdict, values = searched(Sweep(fault.problem, time.monotonic() + seconds, before=fault.before))
+        verdict, values = search(fault, time.monotonic() + seconds)
         if verdict == PROVED:
             raise _Doubtful(f"a fault planted in the {where} was proved, a fault of the prover: {fault.what}")
         by = "" if values is not None or fault.shown is None else " (by a vector)"

@@ -20,26 +20,31 @@ from typing import Any
 
 import numpy as np
 
-from golden.circuit.words import CircuitError
+from golden.circuit.words import CircuitError, Values
 from golden.identify.diagnose.mutations import changed
 from golden.program.signature import Operands
-from golden.proof.problem import Problem, operands_of, result_of
+from golden.proof.problem import Problem, batch_of, operands_of, result_of
 from golden.proof.sweep import OPEN, PROVED, Tell
-from golden.proof.verdict import Fault, Outcome, decide
+from golden.proof.verdict import Fault, Outcome, Simulation, decide
 from golden.vectors.files import write
 from golden.vectors.vectorset import VectorSet, default_set, join
+from rtl_tb import engines
 from rtl_tb.check.check import check_dut
 from rtl_tb.check.explain import Listen
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
 from rtl_tb.dut.description import Dut
+from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.prove.netlist import Transaction
 from rtl_tb.prove.problem import changed_problem, problem_of, results_of_models
+from rtl_tb.runs.verdict import judge
 
 _SIMULATED = 2_000
 """Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys: one
 that has a branch for each tool is found by a handful."""
+_SIMULATION = "Verilator, against the core"
+"""What simulates all operands of an exhaustion."""
 _SEED = 1
 """Of the changes of the specification that a proof is tried on."""
 _AROUND = 2_000
@@ -112,12 +117,14 @@ def prove(
     tell("reading the unit")
     problem, read = problem_of(dut)
     reading = {"reading": time.monotonic() - start}
-    outcome = decide(problem, seconds, tell, jobs, changed_specifications(dut, problem))
+    options = options or Options()
+    simulation = Simulation(_SIMULATION, partial(_wrong, dut, options.build / dut.name))
+    outcome = decide(problem, seconds, tell, jobs, changed_specifications(dut, problem), simulation)
     outcome = replace(outcome, seconds=reading | outcome.seconds)
     found = Proof(dut, outcome, claim_of(dut, problem, read))
     if outcome.values is not None:
-        return _replayed(found, problem, outcome.values, options or Options(), tell, listen)
-    return _simulated(found, options or Options(), tell) if found.verdict == PROVED else found
+        return _replayed(found, problem, outcome.values, options, tell, listen)
+    return _simulated(found, options, tell) if found.verdict == PROVED else found
 
 
 def changed_specifications(dut: Dut, problem: Problem) -> Iterator[Fault]:
@@ -144,6 +151,18 @@ def _confirm(dut: Dut, other: Dut, problem: Problem, values: Mapping[str, int]) 
                     f"the netlist or circuit of {one.name} gives 0x{said:x}, its {model} 0x{came:x}: a fault "
                     f"of mmagold; operands {dict(values)}"
                 )
+
+
+def _wrong(dut: Dut, build: Path, columns: Mapping[str, Values]) -> int:
+    """How many results of the simulated unit are wrong for numbers (count,) of each operand."""
+    unit = dut.instruction
+    operands = batch_of(unit, columns)
+    count = len(next(iter(columns.values())))
+    vectors = VectorSet.of(
+        unit, dut.level, operands, unit.answers(operands), np.zeros(count, np.uint8), _SEED
+    )
+    verdict = judge(vectors, engines.run("fast", Job(dut, build, vectors)), dut.compare)
+    return int(verdict.failed.sum()) or len(verdict.outcome.failures)
 
 
 def _simulated(found: Proof, options: Options, tell: Tell) -> Proof:

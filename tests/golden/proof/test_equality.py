@@ -19,7 +19,7 @@ from golden.cli.app import app
 from golden.errors import OperandError
 from golden.model.instruction import Instruction
 from golden.program.signature import Bits
-from golden.proof import equality
+from golden.proof import equality, exhaustion
 from golden.proof.equality import counterexample, problem_of, prove
 from golden.proof.problem import planted
 from golden.proof.sweep import OPEN, PROVED, REFUTED, Sweep
@@ -194,6 +194,9 @@ def test_the_command_proves_refutes_or_says_what_is_open(
     status, text = run(one, same, *quick, "--jobs", "2")
     assert status == 0 and "PROVED" in text
     monkeypatch.setattr(Sweep, "run", lambda _self: OPEN)
+    status, text = run(one, same, *quick)
+    assert status == 0 and "by exhaustion" in text
+    monkeypatch.setattr(exhaustion, "MOST", 0)
     status, text = run(one, same, *quick, "--json")
     assert status == 2 and json.loads(text)["proof"]["open"]
 
