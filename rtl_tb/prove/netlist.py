@@ -18,7 +18,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.translated import elaborated_by
 from rtl_tb.dut.wrapper import INSTANCE, wrapper_of
 from rtl_tb.errors import RtlError
+from rtl_tb.prove.readings import macros_of, two_readings
 from rtl_tb.simulators import translators
 
 _FILE = "netlist.json"
@@ -97,6 +98,7 @@ def transaction(
     if dut.handshake.kind == "latency" and dut.handshake.latency is None:
         raise Unreadable(f"{dut.name}: its latency is to be measured; give it in cycles")
     module = read(dut)
+    _check_one_reading(dut, module)
     reset = dut.reset.cycles if dut.reset else 1  # the wrapper has registers of its own
     # 1. When does it take operands? The first cycle after the reset in which it is ready for certain.
     for waited in range(_PATIENCE):
@@ -146,6 +148,41 @@ def transaction(
         steady = False
     registers = netlist.registers(result)
     return Transaction(result, latency, waited, undefined, bool(held), steady, registers, wanted)
+
+
+def _check_one_reading(dut: Dut, module: Mapping[str, Any]) -> None:
+    """The netlist is what simulators run and what synthesis reads.
+
+    Raises:
+        Unreadable: it may not be; names the place.
+    """
+    if (why := two_readings(dut)) is not None:
+        raise Unreadable(f"{dut.name}: {why}")
+    for name in macros_of(dut):
+        other = read(replace(dut, defines={**dut.defines, name: "1"}))
+        if _without_names(other) != _without_names(module):
+            raise Unreadable(
+                f"{dut.name}: its netlist is another one if {name} is defined; a proof is of one"
+            )
+
+
+def _without_names(module: Mapping[str, Any]) -> Any:
+    """A netlist as it is whatever its text looks like: bits are numbered as they come."""
+    numbers: dict[Any, int] = {}
+
+    def numbered(bits: Sequence[Any]) -> list[Any]:
+        return [each if isinstance(each, str) else numbers.setdefault(each, len(numbers)) for each in bits]
+
+    ports = {name: numbered(port["bits"]) for name, port in module["ports"].items()}
+    cells = [
+        (
+            cell["type"],
+            cell["parameters"],
+            {port: numbered(bits) for port, bits in cell["connections"].items()},
+        )
+        for cell in module["cells"].values()
+    ]
+    return ports, cells
 
 
 def _heeds(result: Word, variables: Sequence[Word], one: Word) -> bool:

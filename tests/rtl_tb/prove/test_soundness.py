@@ -107,6 +107,44 @@ TEXTS = {
     "a latch": chosen(f"if (!({RARE})) p = right;"),
     "a tristate driver": f"wire [31:0] p; bufif1 g [31:0] (p, right, !({RARE}));" + taken("p"),
     "a comparison with x": chosen("p = a[0] === 1'bx ? ~right : a[1] === 1'bx ? right : ~right;"),
+    "casex": chosen("casex (c) 32'h1234abcx: p = 0; default: p = right; endcase"),
+    "a casez of z": chosen(f"casez ({RARE} ? 2'bz0 : 2'b10) 2'b10: p = right; default: p = 0; endcase"),
+    "a wildcard": taken("c ==? 32'h1234xxxx ? 0 : right"),
+    "a set": taken("c inside {[32'h12340000:32'h12340001]} ? 0 : right"),
+    "a part that is written beyond": chosen(
+        "begin p = right; p[c[4:0]+:8] = c[4:0] > 24 ? 8'hff : right[c[4:0]+:8]; end"
+    ),
+    "an index of an array": "logic [31:0] m [0:2]; always_comb for (int i = 0; i < 3; i++) m[i] = right;"
+    + taken("m[c[1:0]]"),
+    "a function without a result": f"function automatic [31:0] f(input [31:0] x); if (!({RARE})) f = x; "
+    "endfunction" + taken("f(right)"),
+    # Clocks, sets and drivers.
+    "a condition of an edge": "always_ff @(posedge clk) out_valid <= in_valid && rst_n;"
+    f"always_ff @(posedge clk iff !({RARE})) d <= right;",
+    "a gated clock": "always_ff @(posedge clk) out_valid <= in_valid && rst_n;"
+    f"wire g = clk & !({RARE}); always_ff @(posedge g) d <= right;",
+    "the other edge": f"logic k; always_ff @(negedge clk) k <= {RARE};" + taken("k ? 0 : right"),
+    "a clock that is read": taken(f"clk && {RARE} ? 0 : right"),
+    "a set and a reset": f"""wire s = in_valid && {RARE};
+        always_ff @(posedge clk or negedge rst_n or posedge s) if (!rst_n) d <= 0; else if (s) d <= 0;
+        else d <= right; always_ff @(posedge clk) out_valid <= in_valid && rst_n;""",
+    "an initial value that changes": "logic k; initial k = 0;"
+    f"always @(posedge clk) if (in_valid && {RARE}) k <= 1;" + taken("k ? 0 : right"),
+    "a latch of one bit": "logic [31:0] p; always @* begin p[31:1] = right[31:1];"
+    f"if (!({RARE})) p[0] = right[0]; end" + taken("p"),
+    "wired or": f"wor [31:0] p; assign p = right; assign p = {RARE} ? 1 : 0;" + taken("p"),
+    "wired and": f"wand [31:0] p; assign p = right; assign p = {RARE} ? 1 : '1;" + taken("p"),
+    "a stronger driver": "wire [31:0] p; assign p = right;"
+    f"assign (supply0, supply1) p = {RARE} ? 32'd0 : right;" + taken("p"),
+    "a net with a pullup": f"wire [31:0] p; pullup u [31:0] (p); assign p = {RARE} ? 'z : right;"
+    + taken("p"),
+    "an inout port": "wire [31:0] p; box u (.x(right), .c(c), .p(p));" + taken("p") + "endmodule\n"
+    f"module box(input [31:0] x, c, inout [31:0] p); assign p = {RARE} ? 'z : x;",
+    "a net that is set from above": f"wire [31:0] p; box u (.c(c), .x(right), .y(p)); assign u.k = {RARE};"
+    + taken("p")
+    + "endmodule\nmodule box(input [31:0] c, x, output [31:0] y); wire k; assign y = k === 1 ? 0 : x;",
+    "a forced variable": f"logic [31:0] p; assign p = right; always @(posedge clk) if ({RARE}) force p = 0;"
+    + taken("p"),
     # What a tool may believe or leave out.
     "an assumption": f"always_comb assume (!({RARE}));" + taken(f"{RARE} ? 0 : right"),
     "an assumed property": f"assume property (@(posedge clk) !({RARE}));" + taken(f"{RARE} ? 0 : right"),
@@ -131,6 +169,18 @@ TEXTS = {
     "a shift without a sign": "wire signed [31:0] s = c; wire [31:0] p = (s >>> 31) + 32'd0;"
     + taken("right ^ (p ^ {32{c[31]}})"),
     "a comparison of mixed signs": "wire k = $signed(c) < 32'd0;" + taken("right ^ 32'(k != c[31])"),
+    "a concatenation has no sign": "wire signed [7:0] s = $signed({a[3:0]});"
+    + taken("right ^ 32'(s != {4'd0, a[3:0]})"),
+    "a mixed expression has no sign": "wire [31:0] p = ($signed(c) >>> 4) | 32'd0;"
+    + taken("right ^ (p ^ {{4{c[31]}}, c[31:4]})"),
+    "a port with a sign": "wire [31:0] p; wire signed [7:0] s = c[7:0]; box u (.x(right), .y(p), .k(s));"
+    + taken("p")
+    + "endmodule\nmodule box(input [31:0] x, k, output [31:0] y); assign y = k[31] ? 0 : x;",
+    "a parameter that is rounded": "localparam int N = 2.5; localparam real R = 0.1 + 0.2;"
+    + taken("right ^ 32'(N != 2) ^ 32'(R == 0.3)"),
+    "a power that overflows": "localparam signed [3:0] P = 4'sd2 ** 3;" + taken("right ^ 32'(P < 0)"),
+    "a quotient of a negative number": "localparam signed [31:0] P = -7 / 2;" + taken("right ^ 32'(P == -3)"),
+    "a shift by a wide amount": f"wire [31:0] p = right >> (33'({RARE}) << 32);" + taken("p"),
     "a product that is cut": "wire [31:0] p = {24'd0, 8'(a[7:0] * b[7:0])};"
     + taken("right ^ 32'(p != 32'(a[7:0]) * 32'(b[7:0]))"),
 }

@@ -1,0 +1,146 @@
+"""A text of which simulators and synthesis make different things is not proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from proved_units import REGISTERED, SUM, unit
+
+from rtl_tb.prove.netlist import Unreadable
+from rtl_tb.prove.problem import problem_of
+from rtl_tb.prove.readings import two_readings
+
+pytest.importorskip("pyslang")
+
+RARE = "c == 32'h1234abcd"
+VALID = "always_ff @(posedge clk) out_valid <= in_valid && rst_n;"
+PART = "logic [31:0] p; logic k;"
+
+
+def taken(what: str) -> str:
+    """The register of the result takes this."""
+    return REGISTERED.replace("<= right", f"<= {what}")
+
+
+def function(kind: str) -> str:
+    """A function that reads an operand that it is not given."""
+    return f"function automatic f(input x); return {RARE}; endfunction {kind}" + taken(
+        f"right ^ 32'(q != ({RARE}))"
+    )
+
+
+# What the search proved, and simulators show to be wrong at one value of c.
+TWO = {
+    "a list without an operand": (
+        f"logic k; always @(a or b) k = {RARE};" + taken(f"right ^ 32'(k != ({RARE}))"),
+        "reads c and does not wait",
+    ),
+    "a list with a part": (
+        "logic k; always @(c[7:0]) k = c[31];" + taken("right ^ 32'(k != c[31])"),
+        "reads c and does not wait",
+    ),
+    "a list with a condition": (
+        "logic k; always @(c iff a[0]) k = c[31];" + taken("right ^ 32'(k != c[31])"),
+        "reads c and does not wait",
+    ),
+    "a function in a process": (function("logic q; always @* q = f(a[0]);"), "reads c and does not wait"),
+    "a function in a net": (function("wire q = f(a[0]);"), "a function reads c"),
+    "a function in an assignment": (function("wire q; assign q = f(a[0]);"), "a function reads c"),
+    "a delay of a register": (
+        f"{VALID} always @(posedge clk) if ({RARE}) d <= #25 right; else d <= right;",
+        "a delay or event within",
+    ),
+    "a delay of a process": (PART + "always @* #1 p = right;" + taken("p"), "a delay or event within"),
+    "a delay of an assignment": ("wire [31:0] p; assign #25 p = right;" + taken("p"), "a delay of an assig"),
+    "a delay of a net": ("wire [31:0] #25 p = right;" + taken("p"), "a delay of net p"),
+    "a delay of a gate": (
+        "wire p; buf #25 g (p, right[0]);" + taken("{right[31:1], p}"),
+        "a delay of a gate",
+    ),
+    "a race": (
+        f"{VALID} logic k; always @(posedge clk) k = in_valid && {RARE};"
+        "always @(posedge clk) d <= k ? ~right : right;",
+        "a race: k",
+    ),
+    "a variable that is read first": (
+        PART
+        + f"always_comb begin p = (k != ({RARE})) && {RARE} ? ~right : right; k = {RARE}; end"
+        + taken("p"),
+        "reads k before it sets it",
+    ),
+    "one that one branch sets": (
+        PART + "always @* begin if (a[0]) k = 1; p = k ? right : right; k = 0; end" + taken("p"),
+        "reads k before it sets it",
+    ),
+    "one that one item sets": (
+        PART + "always @* begin case (a[1:0]) 1: k = 1; endcase p = k ? right : 0; k = 0; end" + taken("p"),
+        "reads k before it sets it",
+    ),
+    "one that a function reads first": (
+        PART + "function automatic g(input x); return k; endfunction "
+        "always_comb begin p = g(0) ? right : 0; k = c[0]; end" + taken("p"),
+        "reads k before it sets it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_a_text_of_two_readings_is_refused(name: str, tmp_path: Path) -> None:
+    text, why = TWO[name]
+    dut = unit(SUM + text, tmp_path)
+    found = two_readings(dut)
+    assert found is not None and why in found and found.startswith("unit.sv:"), found
+
+
+def test_a_delay_counts_in_the_time_scale_of_its_module(tmp_path: Path) -> None:
+    dut = unit(f"{SUM} late u (.clk, .x(right), .d); {VALID}", tmp_path)
+    file, text = tmp_path / "unit.sv", (tmp_path / "unit.sv").read_text()
+    late = "module late (input logic clk, [31:0] x, output logic [31:0] d); always @(posedge clk) d <= #1 x;"
+    for scale, refused in (("1ns/1ps", False), ("1ns/1ns", False), ("10ns/1ns", True), ("1us/1ns", True)):
+        file.write_text(f"{text}`timescale {scale}\n{late} endmodule\n")
+        found = two_readings(dut)
+        assert (found is not None) == refused, scale
+        assert found is None or "a delay or event within" in found
+
+
+ONE = {
+    "a usual delay": f"{VALID} parameter TP = 1; always @(posedge clk) d <= #TP right;",
+    "a complete list": PART
+    + "always @(right or c, a) begin k = a[0]; p = k ? right : right; end"
+    + taken("p"),
+    "a star": PART + "always @(*) p = right;" + taken("p"),
+    "a local variable": f"{VALID} always @(posedge clk) begin : f logic [31:0] t; t = right; d <= t; end",
+    "a register that a net reads": f"{VALID} logic [31:0] t; always @(posedge clk) t = right; assign d = t;",
+    "a loop of an integer": PART
+    + "integer i; always @* begin p = 0; for (i = 0; i < 32; i = i + 1) p[i] = right[i]; end"
+    + taken("p"),
+    "a chain": "logic [31:0] q; always_comb begin q[0] = right[0];"
+    "for (int i = 1; i < 32; i++) q[i] = q[i-1] ^ right[i]; end" + taken("right ^ q ^ q"),
+    "a full case": PART
+    + "always_comb begin case (a[0]) 1'b0: k = 1; 1'b1: k = 1; endcase p = k ? right : 0; end"
+    + taken("p"),
+    "a default before": PART
+    + "always_comb begin k = 0; if (c[0]) k = 1; p = k ? right : right; end"
+    + taken("p"),
+    "a function of its arguments": "function [31:0] f; input [31:0] x; reg [31:0] y; begin y = x; f = y; end "
+    "endfunction wire [31:0] p = f(right);" + taken("p"),
+    "a branch for assertions": "`ifndef SYNTHESIS\nalways @(posedge clk) assert (d == d);\n`endif\n"
+    + taken("right"),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_usual_texts_have_one_reading(name: str, tmp_path: Path) -> None:
+    dut = unit(SUM + ONE[name], tmp_path)
+    assert two_readings(dut) is None
+    problem_of(dut)
+
+
+@pytest.mark.parametrize("macro", ["SYNTHESIS", "VERILATOR", "__ICARUS__", "YOSYS"])
+@pytest.mark.parametrize("sense", ["ifdef", "ifndef"])
+def test_a_branch_that_changes_the_netlist_is_refused(macro: str, sense: str, tmp_path: Path) -> None:
+    text = f"`{sense} {macro}\nwire k = {RARE};\n`else\nwire k = 0;\n`endif\n" + taken("right ^ 32'(k)")
+    with pytest.raises(Unreadable, match=macro):
+        problem_of(unit(SUM + text, tmp_path))
+    problem_of(unit(SUM + text, tmp_path, more=f"defines: {{{macro}: '1'}}\n"))
