@@ -51,6 +51,9 @@ _COMPLETIONS = 3
 """Differences within, of the first and of the last, that are carried to the result by questions; each has its
 seconds."""
 _COMPLETION_SECONDS = 4.0
+_SUSPECTS, _SUSPECT_SECONDS = 2, 10.0
+"""Registers that differ for values of the free words alone: so many, those nearest the operands, are asked
+about with one factor of each product known. A sum that is wrong at one of 2^64 values took 3 s."""
 _SHIFTED = 8
 """Bits of the words that may be a register in another frame: of fewer bits many are alike by chance."""
 _BIASED = range(6, 20)
@@ -122,6 +125,7 @@ class Sweep:
         self.late = False
         self.unproved_facts: list[str] = []
         self.differences: list[tuple[Word, Word, dict[str, int], dict[str, int]]] = []
+        self._suspects: set[str] = set()
         self.steps: dict[Word, int] = {}
         self.last: int | None = None
         self._settled: dict[Word, int] = dict(before._settled) if before else {}
@@ -207,6 +211,33 @@ class Sweep:
                 zeros.append(words.invert(words.nonzero(outside)))
             self._refuted_where(zeros)
 
+    def _suspected(self, name: str, one: Word, other: Word) -> bool:
+        """Whether operands are found at which a register differs, with b or a as in one vector: products are
+        sums then, of which a solver finds values where it finds none of products.
+
+        Raises:
+            Refuted: the results differ there, too.
+        """
+        if name in self._suspects or len(self._suspects) >= _SUSPECTS:
+            return False
+        self._suspects.add(name)
+        points = [word for word in self.points.values() if word.width > 1]
+        alive = np.sum([self.values[word] != 0 for word in points], axis=0)
+        best = np.flatnonzero(alive == alive.max()).tolist()  # where the most registers hold something
+        for factor in ("b", "a"):
+            if factor not in self.widths:
+                continue
+            bits, width = self.problem.elements[factor], self.widths[factor]
+            codes = [self.vectors[factor][at] for at in best]
+            known = max(codes, key=lambda code: _distinct(code, bits, width))
+            held = self.words.equal(self._variable(factor), self.words.constant(known, width))
+            apart = self.words.invert(self.words.equal(one, other))
+            asked = [apart, held, *self.assumed]
+            answer = self.prover.solver.ask(asked, (), _SUSPECT_SECONDS, self.prover.until)
+            if answer.result == HOLD and self._tried(one, other, answer.variables):
+                return True
+        return False
+
     def _refuted_where(self, conditions: Sequence[Word]) -> None:
         """Asks for operands on which the results differ, and some conditions hold.
 
@@ -277,8 +308,12 @@ class Sweep:
                     place, answer = by_cases(self.prover, new, each.word, _SHIFT_CASES, DEEPER)
             if place is not None:
                 return self._settle(new, each, place)
-            if answer.result == HOLD and self._tried(new, each.word, answer.variables):
-                return self._place(word, new, ways)  # the signatures know it now
+            if answer.result == HOLD:
+                found = self._tried(new, each.word, answer.variables)
+                if not found and (name := self.names.get(each.base)) is not None:
+                    found = self._suspected(name, new, each.word)
+                if found:
+                    return self._place(word, new, ways)  # the signatures know it now
             if ways is _DEEP:
                 self._failed.add((new, each.word))
             if (name := self.names.get(each.base)) is not None:
@@ -476,6 +511,11 @@ def _key(column: Values) -> Any:
     if max(column) >> 64:
         return tuple(column)
     return column.astype(np.uint64).tobytes()
+
+
+def _distinct(code: int, bits: int, width: int) -> int:
+    """How many elements of an operand differ from each other."""
+    return len({code >> low & ((1 << bits) - 1) for low in range(0, width, bits)})
 
 
 def _zeros(column: Values) -> int:

@@ -13,7 +13,7 @@ from proved_units import REGISTERED, SUM, unit
 from wrong_units import WRONG, planted, value
 
 from golden.circuit.words import Words
-from golden.proof.sweep import PROVED, Sweep
+from golden.proof.sweep import PROVED, REFUTED, Sweep
 from golden.proof.verdict import searched
 from rtl_tb.dut.description import Dut
 from rtl_tb.errors import ElaborationError
@@ -50,6 +50,18 @@ def test_a_unit_that_is_wrong_at_one_pattern_is_not_proved(name: str, tmp_path: 
     right = int(dut.instruction.dot(**{name: codes[None] for name, codes in operands.items()})[0])
     assert value(result, dut, operands) != right
     assert verdict(dut) != PROVED
+
+
+@pytest.mark.long
+def test_a_carry_of_16_products_that_is_wrong_at_one_pattern_is_refuted(tmp_path: Path) -> None:
+    text = FDA.read_text().replace("K: 4, F: 23, FLOOR: -131", "K: 16, F: 25, FLOOR: -133")
+    file = tmp_path / "wide.yaml"
+    file.write_text(
+        text.replace("volta:mma.sync.aligned.m8n8k4.row.col", "hopper:mma.sync.aligned.m16n8k16.row.col")
+    )
+    (tmp_path / "other_fda.sv").write_text(FDA.with_suffix(".sv").read_text())
+    dut, _ = planted(file, WRONG["a carry"], tmp_path / "wrong")
+    assert verdict(dut) == REFUTED
 
 
 # The text ---------------------------------------------------------------------------------------------------
