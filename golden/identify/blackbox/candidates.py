@@ -28,6 +28,7 @@ from golden.program.steps import (
     SpecialValues,
     Step,
     format_of,
+    grouping,
 )
 from golden.yamlfile import Section
 
@@ -100,6 +101,19 @@ class Candidate:
         """The same with other operations; None if no unit can have them."""
         return candidate(self.takes, operations, self.order)
 
+    def with_keys(self, operations: Iterable[Operation]) -> Candidate | None:
+        """The same with other operations. If these differ in values of keys alone, nobody has checked yet
+        whether a unit can have them (`sound`): that takes longer than to run it on the few questions which
+        rule most of them out. No array of the core has a size or an index that depends on these values."""
+        made = tuple(operations)
+        alike = len(made) == len(self.operations) and all(map(_alike, made, self.operations))
+        return candidate(self.takes, made, self.order, checked=not alike)
+
+    @cached_property
+    def sound(self) -> bool:
+        """Whether a unit can have its operations."""
+        return _all_sound(self.takes, self.operations)
+
     def changed_to(self, operations: Iterable[Operation]) -> Candidate | None:
         """The same with other operations; None also if they are its own."""
         found = self.with_operations(operations)
@@ -132,8 +146,11 @@ def operation(
     )
 
 
-def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> Candidate | None:
-    """The program with the formats of earlier results filled in; None if the loader would refuse it."""
+def candidate(
+    takes: Signature, operations: Iterable[Operation], order: str, checked: bool = True
+) -> Candidate | None:
+    """The program with the formats of earlier results filled in; None if the loader would refuse it.
+    `checked`: false leaves that to `sound`."""
     results: dict[str, Format] = {}
     linked: list[Operation] = []
     filled: dict[tuple[int, Format], tuple[Step, ...]] = {}
@@ -158,15 +175,34 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
     if not linked or linked[-1].out_format != takes.formats["d"]:
         return None
     found = Candidate(takes, tuple(linked), order)
+    return found if not checked or found.sound else None
+
+
+def _alike(one: Operation, other: Operation) -> bool:
+    """Whether two operations have the same steps, registers, groups and links: only keys differ."""
+    links = (one.k_index, one.seed, one.addends, one.to, one.operand_format, one.out_format)
+    others = (other.k_index, other.seed, other.addends, other.to, other.operand_format, other.out_format)
+    return (
+        len(one.steps) == len(other.steps)
+        and links == others
+        and all(
+            x is y or (type(x) is type(y) and (x.of, x.to, grouping(x)) == (y.of, y.to, grouping(y)))
+            for x, y in zip(one.steps, other.steps, strict=True)
+        )
+    )
+
+
+def _all_sound(takes: Signature, operations: Sequence[Operation]) -> bool:
+    """Whether the loader would accept the operations of a program."""
     seen: set[tuple[object, ...]] = set()
-    for one in found.operations:
+    for one in operations:
         like = id(one.steps), len(one.k_index), one.seed == NO_SEED, len(one.addends), one.operand_format
         alike = (*like, one.seed_format, one.out_format)
         if takes.scale_block is not None or alike not in seen:
             if not _sound(takes, one):
-                return None
+                return False
             seen.add(alike)
-    return found
+    return True
 
 
 def candidate_of(takes: Signature, near: Instruction) -> Candidate:

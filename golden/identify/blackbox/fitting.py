@@ -558,17 +558,17 @@ def _scored(
     for index, move in enumerate(tried):
         if time.monotonic() > deadline:
             break
-        new = move.apply(start)
+        new = move.unchecked(start)
         if new is None:
             continue
         if wrong_of(sample.glance, new) >= glance:
             later.append((index, move, new))
-        elif (wrong := sample.wrong(new, base)) < base:
+        elif (wrong := sample.wrong(new, base)) < base and new.sound:
             scored.append((wrong, move.rank, index, move, new))
     for index, move, new in () if scored else later:
         if time.monotonic() > deadline:
             break
-        if (wrong := sample.wrong(new, base)) < base:
+        if (wrong := sample.wrong(new, base)) < base and new.sound:
             scored.append((wrong, move.rank, index, move, new))
     return scored
 
@@ -663,7 +663,11 @@ class Fitting:
         return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
 
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, single_changes(best.candidate, self.hints), deadline)
+        # While much is wrong, two keys at once compete with one, and come first if the time ends: a key that
+        # makes up for two others explains a part of the answers, and leads away from them.
+        tried = single_changes(best.candidate, self.hints)
+        far = best.wrong > len(self.bank) // FITS.apart
+        return self._step(best, chain(joint(best.candidate), tried) if far else tried, deadline)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
         return self._step(best, joint(best.candidate), deadline)

@@ -23,7 +23,7 @@ from golden.identify.blackbox.step_changes import FACTORS_AND_C, flushing, in_on
 from golden.identify.blackbox.templates import align
 from golden.number.frozen import replace
 from golden.program import keys
-from golden.program.keys import Choice, Flag, applies, declared, key_name
+from golden.program.keys import Choice, Flag, Roundings, applies, declared, key_name
 from golden.program.steps import (
     Additions,
     Align,
@@ -51,7 +51,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     # Keys that hide each other; the docstring of each of these says which, and why.
     for pairs in (
         *(_everywhere, _flushed_alone, _widths_and_roundings, _sticky, in_one_sum),
-        *(_aligned_first, _carried, _regrouped),
+        *(_aligned_first, _carried, _regrouped, _each_rounding, _aligned_twice),
     ):
         yield from pairs(one)
     # Then every pair of words of one step, each with another value.
@@ -87,6 +87,32 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                     label = key_label(step, "fraction_bits")
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
                     yield Move(label, said, replacing_step(step, changed), 1)
+
+
+def _each_rounding(one: Candidate) -> Iterator[Move]:
+    """Two registers of an alignment, each with a rounding of its own, and their width: a width that is one
+    bit off makes up for a wrong rounding, and the rounding of one register for that of the other."""
+    for step in one.steps_of(Align):
+        widths = {bits + more for _, bits in step.fraction_bits for more in _CUT_BITS}
+        for modes in product(keys.ROUNDING.words, repeat=len(step.of)) if len(step.of) == 2 else ():
+            for bits in sorted(widths) if len(set(modes)) > 1 else ():
+                table = tuple((name, bits) for name in step.of)
+                rounding = keys.one_or_each(tuple(zip(step.of, modes, strict=True)))
+                changed = replace(step, fraction_bits=table, rounding=rounding)
+                label = key_label(step, "rounding")
+                yield Move(label, f"{' and '.join(modes)}, {bits} bits", replacing_step(step, changed), 1)
+
+
+def _aligned_twice(one: Candidate) -> Iterator[Move]:
+    """An alignment that first keeps more bits and then its own: both round, and a tie of the second can be
+    what the first one made."""
+    for step in one.steps_of(Align):
+        least = max(bits for _, bits in step.fraction_bits)
+        for bits in _WIDTHS_TRIED if step.exponent is None and not step.maximum else ():
+            wide = replace(step, fraction_bits=tuple((name, bits) for name in step.of))
+            if bits > least:
+                label = key_label(step, "fraction_bits")
+                yield Move(label, f"first {bits}", put_before(step, wide), 1)
 
 
 def _sticky(one: Candidate) -> Iterator[Move]:
@@ -194,8 +220,9 @@ def _everywhere(one: Candidate) -> Iterator[Move]:
     found: dict[tuple[str, Any], None] = {}
     for step in steps:
         for name, key, _ in declared(step):
-            if isinstance(key, Choice):
-                found |= dict.fromkeys((name, word) for word in key.words)
+            if isinstance(key, Choice | Roundings):
+                words = key.words if isinstance(key, Choice) else keys.ROUNDING.words
+                found |= dict.fromkeys((name, word) for word in words)
     for name, word in found:
         changed = {step: new for step in steps if (new := _with_key(step, name, word)) != step}
         if len(changed) > 1:
@@ -211,7 +238,9 @@ def _with_key(step: Step, name: str, word: str) -> Step:
     defaults = {other: default for other, _, default in declared(step)}
     values = {other: getattr(step, other) for other in defaults}
     for other, key, _ in declared(step):
-        if other == name and isinstance(key, Choice) and word in key.words and applies(key, values, defaults):
+        known = key.words if isinstance(key, Choice) else keys.ROUNDING.words
+        is_word = isinstance(key, Choice | Roundings) and word in known
+        if other == name and is_word and applies(key, values, defaults):
             return replace(step, **{name: word})
     return step
 

@@ -47,6 +47,8 @@ _FLOORS = range(-200, 64)
 there, so that each floor has results of its own."""
 _LEASTS = (-126, -14)
 """Exponents of subnormal numbers of f32 and bf16, and of f16."""
+_MOST_PLACES = 12
+"""Places of a significand at which a part can begin or end: those of formats of 16 bits and TF32."""
 _SPREAD = 6
 """Step between the values of a wide search: values between are near one of them, and help where it helps."""
 
@@ -76,7 +78,9 @@ def values_of(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> 
         # floor, because each has results of its own.
         case Integer():
             whole = name == "floor" and isinstance(step, Align) and bool(step.left_out) and hints.wide
-            return _integers(one, name, now, key, hints) + (list(_FLOORS) if whole else [])
+            # The default, if there is one: mostly none.
+            none = [getattr(type(step), name)] if hasattr(type(step), name) else []
+            return [*none, *_integers(one, name, now, key, hints), *(_FLOORS if whole else ())]
         # Tables by register: one value for all, or another for one.
         case Widths(for_all=True):
             return _widths(now, hints)
@@ -173,12 +177,17 @@ def result_formats_tried(one: Candidate) -> list[Format]:
     return [fmt for fmt in dict.fromkeys(known) if fmt.is_float == one.formats["d"].is_float and fmt.is_float]
 
 
-def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: Hints) -> list[int | None]:
+def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: Hints) -> list[int]:
     d = one.formats["d"]
     least = d.min_exponent if d.is_float else 0
     near = [] if now is None else [now + step for step in NEAR]
+    floors = [*range(least - 40, least + 4), *_FLOORS[:: _SPREAD if now is None else 400]]
     wide: dict[str, Iterable[int]] = {
-        "floor": [*range(least - 40, least + 4), *_FLOORS[:: _SPREAD if now is None else 400]],
+        "floor": floors,
+        "underflow_exponent": [*floors, *range(least, 64, _SPREAD)],
+        # A part begins at the hidden bit or below it, and has at most the bits of a significand.
+        "first": range(_MOST_PLACES),
+        "bits": range(1, _MOST_PLACES + 1),
         "min_exponent": [*range(least - 4, least + 4), -126, -14, *range(-150, 64, _SPREAD)],
         "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024, *range(-42, 150, _SPREAD)],
         "exponent": [0, *range(-42, 43, _SPREAD)],
@@ -188,9 +197,7 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
         "result_fraction_bits": range(max(d.fraction_bits - 24, 0), d.fraction_bits),
     }
     tried = [*near, *(wide.get(name, ()) if hints.wide else ())]
-    return [None if key.low > 0 or name not in ("sticky_gap", "random") else 0] + [
-        value for value in dict.fromkeys(tried) if key.low <= value <= key.high
-    ]
+    return [value for value in dict.fromkeys(tried) if key.low <= value <= key.high]
 
 
 def _widths(now: tuple[tuple[str, int], ...], hints: Hints) -> Iterator[tuple[tuple[str, int], ...]]:

@@ -33,6 +33,12 @@ class Move:
 
     def apply(self, one: Candidate) -> Candidate | None:
         """The neighbour; None if the change has no meaning there, or no unit can have it."""
+        new = self.unchecked(one)
+        return new if new is not None and new.sound else None
+
+    def unchecked(self, one: Candidate) -> Candidate | None:
+        """The neighbour, of which `sound` says whether a unit can have it; None if the change has no meaning
+        there."""
         changed: list[Operation] = []
         before: tuple[Steps, Steps] | None = None
         for index, operation in enumerate(one.operations):
@@ -42,7 +48,7 @@ class Move:
                     before = steps, self.change(steps)
                 steps = before[1]
             changed.append(operation.with_steps(steps))
-        return None if tuple(changed) == one.operations else one.with_operations(changed)
+        return None if tuple(changed) == one.operations else one.with_keys(changed)
 
     @property
     def text(self) -> str:
@@ -131,7 +137,7 @@ class _Operations(Move):
 
     made: Callable[[Operations], Operations] = lambda operations: operations
 
-    def apply(self, one: Candidate) -> Candidate | None:
+    def unchecked(self, one: Candidate) -> Candidate | None:
         """As of a move."""
         changed = self.made(one.operations)
         return None if changed == one.operations else one.with_operations(changed)

@@ -157,6 +157,7 @@ class FitPolicy:
         extra: changes that are tried together with the best one; `of_a_key`: how many may belong to one key.
         causes: entries that are added in a row to the table of NaN causes.
         far: a candidate wrong on more than one question in 8 is first fitted to those with few terms.
+        apart: a candidate wrong on more than one question in 50 is changed in one key or two at once.
         few: ordinary questions on which guessed widths and roundings are ranked; `fewer`: all skeletons.
         ranked: skeletons that align, and others, that are compared with all ordinary questions.
         fitted: ranked skeletons whose widths and roundings are fitted.
@@ -175,6 +176,7 @@ class FitPolicy:
     of_a_key: int = 6
     causes: int = 12
     far: int = 8
+    apart: int = 50
     few: int = 256
     fewer: int = 160
     ranked: int = 40

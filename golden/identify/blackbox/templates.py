@@ -122,8 +122,9 @@ def guarded_formats(takes: Signature) -> list[Format]:
 
 
 def has_special(takes: Signature) -> bool:
-    """Whether an operand or the result is a float: integers alone have no special values."""
-    return any(takes.formats[name].is_float for name in "abcd")
+    """Whether an operand can be an infinity or a NaN: some formats have none, and integers have none."""
+    operands = (fmt for name, fmt in takes.formats.items() if name != "d")
+    return any(fmt.specials != "none" for fmt in operands)
 
 
 def align(of: Sequence[str], group: Group | None = None, bits: int = START_BITS) -> Align:
@@ -687,7 +688,7 @@ def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
         yield _one(f, f"sum of bits ({operation_})", [multiply, *plain[1:]])
     steps = [*f.products, replace(f.adds(("c", "products"), "sequential"), overflow="saturate")]
     yield _one(f, "products added one after the other, clamped each time", steps)
-    if has_special(f.takes):
+    if f.of_floats or f.d.is_float:
         everything = tuple(range(f.takes.stored_k))
         yield from _both(f, _flat(f), everything)
         yield from _both(f, _chains(f), everything)
