@@ -28,6 +28,7 @@ from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.neighbourhood import nan_words, single_changes, uncommon_changes
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
+from golden.identify.blackbox.replaced_values import replaced_values
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
 from golden.number.formats import Kind, Number
@@ -665,7 +666,8 @@ class Fitting:
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
         # While much is wrong, two keys at once compete with one, and come first if the time ends: a key that
         # makes up for two others explains a part of the answers, and leads away from them.
-        tried = single_changes(best.candidate, self.hints)
+        suggested = replaced_values(best.candidate, self._of(best).missed)
+        tried = chain(suggested, single_changes(best.candidate, self.hints))
         far = best.wrong > len(self.bank) // FITS.apart
         return self._step(best, chain(joint(best.candidate), tried) if far else tried, deadline)
 
