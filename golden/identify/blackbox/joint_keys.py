@@ -51,7 +51,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     # Keys that hide each other; the docstring of each of these says which, and why.
     for pairs in (
         *(_everywhere, _flushed_alone, _widths_and_roundings, _sticky, in_one_sum),
-        *(_aligned_first, _carried, _regrouped, _each_rounding, _aligned_twice),
+        *(_aligned_first, _carried, _regrouped, _each_rounding, _aligned_twice, _held),
     ):
         yield from pairs(one)
     # Then every pair of words of one step, each with another value.
@@ -189,6 +189,17 @@ def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
     if total is not None:
         for bits in _HELD_BITS:
             yield f"summed in {bits} bits", total, replace(total, width=bits)
+
+
+def _held(one: Candidate) -> Iterator[Move]:
+    """The width of the register of a sum together with what it holds when a sum does not fit: a register
+    that wraps is wrong on just the sums that one without a width is wrong on."""
+    for step in one.steps_of(Sum):
+        for bits, overflow in product(range(2, 48), ("wrap", "saturate")):
+            changed = replace(step, width=bits, overflow=overflow)
+            if overflow != step.overflow:
+                label = key_label(step, "width")
+                yield Move(label, f"{bits}, {overflow}", replacing_step(step, changed), 1)
 
 
 def _regrouped(one: Candidate) -> Iterator[Move]:

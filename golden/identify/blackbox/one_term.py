@@ -26,7 +26,7 @@ from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import NEGATE
 from golden.program.program import Operation
-from golden.program.steps import Multiply, Step, Sum
+from golden.program.steps import Multiply, Scale, Step, Sum
 
 Signs = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -56,6 +56,35 @@ def _terms(bank: Bank, name: str) -> _Terms:
     some = [one[rows, place][known] for one in factors]
     exponents = np.stack([np.frexp(one)[1] - 1 for one in some]).sum(axis=0)
     return _Terms(each[rows, place][known], place[known], np.asarray(exponents, np.int64), answers[known])
+
+
+# Factor -----------------------------------------------------------------------------------------------------
+
+
+def with_factor(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons that scale every product by the power of two which answers to one product show, as integers
+    in fixed point are; unchanged if there is none. Small answers are left out: rounding hides the factor."""
+    takes = bank.takes
+    if takes.scale_block or any(takes.formats[name].is_float for name in "abd"):
+        return list(skeletons)
+    terms, least = _terms(bank, "products"), 32.0
+    large = np.abs(terms.answers) >= least
+    ratios = np.log2(np.abs(terms.answers[large] / terms.values[large]))
+    powers, counts = np.unique(np.rint(ratios), return_counts=True)
+    # A unit that clamps or wraps has other answers to large products, and these vary.
+    power = int(powers[np.argmax(counts)]) if len(powers) else 0
+    near = np.abs(ratios - power) < _ROUNDED
+    if not power or np.count_nonzero(near) < max(ENOUGH, AGREEING * len(ratios)):
+        return list(skeletons)
+    scale = Scale(of=("products",), power=power)
+    made = [
+        one.with_operations(
+            o.with_steps(new for s in o.steps for new in ((s, scale) if isinstance(s, Multiply) else (s,)))
+            for o in one.operations
+        )
+        for one in skeletons
+    ]
+    return [one for one in made if one is not None] or list(skeletons)
 
 
 # Signs ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ START_BITS = 24
 """Fraction bits of alignments in skeletons; fits change them."""
 _WIDE_BITS = 32
 """Fraction bits of a second alignment: a sum that was cut once is rarely cut at the same place again."""
+_HALF_WORD = 16
+"""Bits of a register for groups of integer products, to begin with: that of pairs of 8-bit products."""
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 _MOST_SLICES = 8
@@ -683,6 +685,12 @@ def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
         dot, total = Sum(of=("products",), to="dot"), Sum(of=("dot", "c"), to="total")
         two = [*f.products, dot, total, last]
         yield _one(f, f"sum of the products, then one with c that {overflow}s", two)
+    # Groups of products meet in a register of their own before c is added.
+    for group, overflow in product(_divisions(f.takes.stored_k), ("wrap", "saturate")):
+        groups = Sum(of=("products",), to="groups", group=group, width=_HALF_WORD, overflow="saturate")
+        last = replace(f.last(), overflow=overflow)
+        grouped_steps = [*f.products, groups, Sum(of=("groups", "c"), to="total"), last]
+        yield _one(f, f"groups ({group[0]} {group[1]}) that saturate, and c: {overflow}", grouped_steps)
     for operation_ in ("and", "xor"):
         multiply = Multiply(to="products", operation=operation_)
         yield _one(f, f"sum of bits ({operation_})", [multiply, *plain[1:]])
