@@ -6,7 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import Format, from_float, to_float
-from golden.stimuli.codes import Bits, highest_exponent, lowest_exponent, negate, tiniest_exponent
+from golden.stimuli.codes import (
+    Bits,
+    highest_exponent,
+    lowest_exponent,
+    magnitudes,
+    negate,
+    sign_bit,
+    tiniest_exponent,
+)
 from golden.stimuli.draw import Draw
 
 
@@ -181,13 +189,12 @@ def _near_code(draw: Draw, fmt: Format, codes: Bits) -> Bits:
         return _next_code(fmt, codes)
     length = draw.pick(1, fmt.fraction_bits, codes.shape)
     by = np.int64(1) << length | draw.pick(0, (1 << fmt.fraction_bits) - 1, codes.shape) & (1 << length) - 1
-    below_sign = (1 << fmt.sign_shift if fmt.signed else 1 << fmt.bits) - 1
-    magnitude = (codes & fmt.dtype.type(below_sign)).astype(np.int64)
+    magnitude = magnitudes(fmt, codes).astype(np.int64)
     step = by << fmt.ignored_low
     # Up or down through the binades, but neither through zero nor beyond the largest number.
     up = (draw.chance(0.5, codes.shape) | (magnitude <= step)) & (magnitude <= fmt.largest - step)
     moved = np.where(up, magnitude + step, np.where(magnitude > step, magnitude - step, magnitude))
-    near = (codes & ~fmt.dtype.type(below_sign)) | moved.astype(fmt.dtype)
+    near = (codes & sign_bit(fmt)) | moved.astype(fmt.dtype)
     return np.asarray(np.where(draw.chance(0.25, codes.shape), _next_code(fmt, codes), near))
 
 
@@ -195,5 +202,4 @@ def _next_code(fmt: Format, codes: Bits) -> Bits:
     """Flips the last bit of finite codes; largest numbers, whose neighbour may be a NaN,
     step down instead."""
     unit = fmt.dtype.type(1 << fmt.ignored_low)
-    magnitude = codes & fmt.dtype.type((1 << fmt.sign_shift) - 1) if fmt.sign_shift > 0 else codes
-    return np.asarray(np.where(magnitude == fmt.largest, codes - unit, codes ^ unit))
+    return np.asarray(np.where(magnitudes(fmt, codes) == fmt.largest, codes - unit, codes ^ unit))

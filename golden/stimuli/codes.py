@@ -74,7 +74,7 @@ def encode(fmt: Format, sign: Bits | None, exponent: Ints, fraction: Bits | None
     if fmt.ignored_low:
         codes <<= word(fmt.ignored_low)
     if fmt.signed and sign is not None:
-        signs = sign.astype(word) << word(fmt.sign_shift)
+        signs = sign.astype(word) * word(sign_bit(fmt))
         codes |= np.where(codes == 0, word(0), signs) if fmt.specials == "negative_zero_nan" else signs
     return np.asarray(codes.astype(fmt.dtype))
 
@@ -103,6 +103,21 @@ def _top_bits(fraction: Bits, width: Ints) -> Bits:
     return np.asarray(shifted >> np.uint64(1))
 
 
+def sign_bit(fmt: Format) -> Bits:
+    """The bit of a float's code that is its sign, as one word of the format; 0 for formats without one."""
+    return np.array(1 << fmt.sign_shift if fmt.sign_shift >= 0 else 0, fmt.dtype)
+
+
+def is_minus(fmt: Format, codes: Bits) -> npt.NDArray[np.bool_]:
+    """Where the sign of floats is set: nowhere in a format without one."""
+    return np.asarray(codes & sign_bit(fmt) != 0)
+
+
+def magnitudes(fmt: Format, codes: Bits) -> Bits:
+    """The codes of floats without their signs."""
+    return np.asarray(codes & ~sign_bit(fmt))
+
+
 def negate(fmt: Format, codes: Bits) -> Bits:
     """Negates codes; formats without a sign, and zeros whose negative is a NaN, stay as they are."""
     if not fmt.signed:
@@ -110,7 +125,7 @@ def negate(fmt: Format, codes: Bits) -> Bits:
     if not fmt.is_float:
         mask = np.uint64((1 << fmt.integer_bits) - 1)
         return np.asarray((np.uint64(0) - codes.astype(np.uint64) & mask).astype(fmt.dtype))
-    flipped = codes ^ fmt.dtype.type(1 << fmt.sign_shift)
+    flipped = codes ^ sign_bit(fmt)
     return np.where(codes == 0, codes, flipped) if fmt.specials == "negative_zero_nan" else flipped
 
 
@@ -144,8 +159,7 @@ def corner_codes(fmt: Format) -> Bits:
     codes |= {code for code in (fmt.infinity, fmt.nan) if code is not None}
     if fmt.infinity is not None and fmt.fraction_bits > 1:
         codes.add(fmt.infinity + unit)  # a signalling NaN: the quiet bit is clear
-    if fmt.signed:
-        codes |= {code | 1 << fmt.sign_shift for code in codes}
+    codes |= {code | int(sign_bit(fmt)) for code in codes}
     return np.array(sorted(codes), dtype=fmt.dtype)
 
 

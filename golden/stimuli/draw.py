@@ -17,6 +17,7 @@ from golden.stimuli.codes import (
     Ints,
     encode,
     highest_exponent,
+    is_minus,
     lowest_exponent,
     negate,
     one,
@@ -207,9 +208,9 @@ class Draw:
         """Turns signs in some rows (count,) until all products and c are negative, zeros, too: only then a
         sum is -0, or less than nothing. Of signed floats; zeros without a sign stay as they are."""
         parts = (self.a, a), (self.b, b), (self.c, c)
-        minus_a, minus_b, minus_c = (codes >> fmt.dtype.type(fmt.sign_shift) & 1 for fmt, codes in parts)
+        minus_a, minus_b, minus_c = (is_minus(fmt, codes) for fmt, codes in parts)
         a = np.where(rows[:, None] & (minus_a == minus_b), negate(self.a, a), a)
-        return a, b, np.where(rows & (minus_c == 0), negate(self.c, c), c)
+        return a, b, np.where(rows & ~minus_c, negate(self.c, c), c)
 
     def signed_factor(self, a: Bits, b: Bits) -> tuple[Bits, Format]:
         """The factor whose sign is turned to turn a product's, and its format: a, where that has signs."""

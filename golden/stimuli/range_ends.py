@@ -13,6 +13,7 @@ from golden.stimuli.codes import (
     encode,
     highest_exponent,
     lowest_exponent,
+    magnitudes,
     negate,
     tiniest_exponent,
 )
@@ -58,7 +59,7 @@ def _below_one_that_cancels(draw: Draw, a: Bits, b: Bits, c: Bits) -> tuple[Bits
     a[rows, :1], b[rows, :1] = (codes[rows] for codes in larger)
     a, b, c = draw.all_below_zero(rows, a, b, c)
     against = negative_sum(draw, a, b, first_only=True)  # of a product, whose last bits are zero
-    less = against - (against & draw.c.dtype.type((1 << draw.c.sign_shift) - 1) > 0)
+    less = against - (magnitudes(draw.c, against) > 0)
     a, b = draw.shuffle(a, b)
     return a, b, np.where(rows, less.astype(draw.c.dtype), c)
 
@@ -75,7 +76,7 @@ def near_overflow(draw: Draw) -> tuple[Bits, Bits, Bits]:
     same_sign = draw.chance(0.6, (draw.count, 1))
     for array, fmt in ((a, draw.a), (b, draw.b)):
         if fmt.signed and fmt.is_float:
-            array[...] = np.where(same_sign, array & fmt.dtype.type((1 << fmt.sign_shift) - 1), array)
+            array[...] = np.where(same_sign, magnitudes(fmt, array), array)
     size = (draw.count,)
     fraction = np.uint64(0xFFFFFFFFFFFFFFFF) << draw.pick(0, 44, size).astype(np.uint64)
     c = encode(draw.c, draw.chance(0.2, size).astype(np.int64), top - draw.chance(0.3, size), fraction)

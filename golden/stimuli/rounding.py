@@ -13,6 +13,7 @@ from golden.stimuli.codes import (
     Ints,
     encode,
     highest_exponent,
+    is_minus,
     lowest_exponent,
     negate,
     one,
@@ -166,15 +167,11 @@ def _below_product(draw: Draw, x: Bits, y: Bits, lead: Ints) -> Bits:
     seen = draw.chance(0.8, size) & (at >= tiniest_exponent(draw.c)) & (at <= highest_exponent(draw.c))
     # A tie goes to the even digit. Mostly c has the sign that turns it: the product's own where the last
     # digit kept, which is the last but one, is even.
-    turns = _minus(draw.a, x) ^ _minus(draw.b, y) ^ _odd_part(draw.a, x) * _odd_part(draw.b, y) >> 1
+    last = _odd_part(draw.a, x) * _odd_part(draw.b, y) >> 1
+    turns = is_minus(draw.a, x) ^ is_minus(draw.b, y) ^ last
     sign = (np.where(draw.chance(0.8, size), turns, draw.coins(size)) & 1).astype(np.uint8)
     c = encode(draw.c, sign, np.where(seen, at, lowest_exponent(draw.c)), draw.fraction(size))
     return np.where(seen, c, draw.zeros(draw.c, size))
-
-
-def _minus(fmt: Format, codes: Bits) -> Ints:
-    """The signs of numbers: 0 for all of a format without one, as what stands for an absent b has."""
-    return codes.astype(np.int64) >> max(fmt.sign_shift, 0) & int(fmt.sign_shift >= 0)
 
 
 def _odd_part(fmt: Format, codes: Bits) -> Ints:

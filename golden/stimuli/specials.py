@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from golden.number.formats import Format, Kind
-from golden.stimuli.codes import Bits, corner_codes, negate, one, special_codes
+from golden.stimuli.codes import Bits, corner_codes, is_minus, negate, one, special_codes
 from golden.stimuli.draw import Draw
 from golden.stimuli.ordinary import narrow
 
@@ -139,11 +139,7 @@ def counts(draw: Draw) -> tuple[Bits, Bits, Bits]:
     order = draw.order()
     sign, shared = draw.coins(draw.shape), draw.chance(0.7, row)
     sign = np.where(shared, sign[:, :1], sign)
-    b_sign = (
-        (b >> draw.b.dtype.type(draw.b.sign_shift)) & 1
-        if draw.b.signed and draw.b.is_float
-        else np.zeros(draw.shape)
-    )
+    b_sign = is_minus(draw.b, b)
     zeros = np.zeros(draw.shape, draw.a.dtype)
     # A zero of b's sign gives +0, one of the other sign -0; where a has no -0, b's sign is set instead.
     if draw.a.is_float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from golden.number.formats import Format, get_format
-from golden.stimuli.codes import encode, negate, tiniest_exponent
+from golden.stimuli.codes import encode, is_minus, magnitudes, negate, tiniest_exponent
 
 LONE_ZERO = Format(
     "lone", True, 16, exponent_bits=5, fraction_bits=10, bias=15, specials="ieee", subnormals=False
@@ -45,3 +45,14 @@ def test_ignored_bits_are_those_that_no_number_depends_on() -> None:
                     assert fmt.decode(code) == fmt.decode(code ^ 1 << place)
     assert get_format("tf32").ignored == 0x1FFF and get_format("ue4m3").ignored == 0x80
     assert get_format("f16").ignored == get_format("s8").ignored == 0
+
+
+@pytest.mark.parametrize("name", ["f16", "tf32", "e4m3", "e2m1", "ue4m3", "ue8m0", "e4m3fnuz", "s8"])
+def test_the_sign_and_the_rest_of_a_code_make_the_code(name: str) -> None:
+    fmt = get_format(name)
+    codes = np.arange(0, 1 << fmt.bits, max((1 << fmt.bits) // 997, 1), dtype=np.uint64).astype(fmt.dtype)
+    signs, rest = is_minus(fmt, codes), magnitudes(fmt, codes)
+    for code, minus, magnitude in zip(codes.tolist(), signs.tolist(), rest.tolist(), strict=True):
+        its_nan = fmt.specials == "negative_zero_nan" and code == fmt.nan
+        assert minus == (fmt.is_float and fmt.signed and (fmt.decode(code).sign == 1 or its_nan))
+        assert magnitude + (minus << max(fmt.sign_shift, 0)) == code
