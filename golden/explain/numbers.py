@@ -29,6 +29,11 @@ def power_text(number: Number) -> str:
     return f"{sign}2^{exponent}" if odd == 1 else f"{sign}{odd}*2^{exponent}"
 
 
+def times_power(exponent: int) -> str:
+    """How often a number is there that is multiplied by 2**exponent: "twice", "half", "2^4 times"."""
+    return {1: "twice", -1: "half"}.get(exponent, f"2^{exponent} times")
+
+
 def decimal_text(number: Number) -> str:
     """A number as an exact decimal; where that has too many digits, six of them behind ≈."""
     if number.kind != Kind.FINITE:

@@ -165,15 +165,18 @@ class Diagnosis:
             said = f"no hypothesis that was tried explains what differs from {name}"
             return f"{said}, {self.failing:,} of {self.total:,}{facts}"
         best = self.hypotheses[0]
-        unit = self._unit(best, name)
+        # Of some vectors: a hypothesis that is slow to run is counted on a part of them.
+        part = best.failing is not None and best.total != self.total
+        among = f"the {best.total:,} vectors that it was tried on" if part else f"{self.total:,}"
         if best.remaining:
-            total = self.total if best.failing is None else best.total
-            left = f"{best.remaining:,} of {total:,} differ, where {best.of_wrong(self.failing):,} did"
-            return f"nothing explains all results; the nearest: {unit}{left}"
+            nearest = self._unit(best, name).removeprefix("your unit is ")
+            left = f"{best.remaining:,} of {among} differ, where {best.of_wrong(self.failing):,} did"
+            return f"no hypothesis that was tried explains all results. The nearest is {nearest}{left}"
+        unit = self._unit(best, name)
         others = [hypothesis.text for hypothesis in self.explaining[1 : SEARCH.said]]
         more = f" and {len(self.explaining) - SEARCH.said} more" * (len(self.explaining) > SEARCH.said)
         also = f". Equally consistent with these vectors: {'; '.join(others)}{more}" if others else ""
-        return f"{unit}0 of {best.total:,} differ{also}"
+        return f"{unit}0 of {among} differ{also}"
 
     def _unit(self, best: Hypothesis, name: str) -> str:
         """The unit in words, up to the counts."""

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from golden.errors import counted
 from golden.files.escape import fence
 from golden.files.escape import markdown as escape_markdown
 from golden.identify.diagnosis import ACCEPTED
@@ -46,7 +47,10 @@ def headline(report: Report) -> str:
     ]
     if report["protocol"]:
         parts.append(_handshake_failures(report))
-    return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({', '.join(parts)}){excluded}"
+    why = ", ".join(parts)
+    if not failed:
+        return f"FAIL: {subject}: no result of {total:,} {noun} is wrong, but {why}{excluded}"
+    return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({why}){excluded}"
 
 
 def untried(report: Report) -> str:
@@ -62,8 +66,8 @@ def untried(report: Report) -> str:
 def _handshake_failures(report: Report) -> str:
     others = sum(failure.get("kind") == "other_output" for failure in report["protocol"])
     count = len(report["protocol"]) - others
-    words = [f"{count:,} handshake failure{'' if count == 1 else 's'}"] * bool(count)
-    words += [f"{others:,} fault{'' if others == 1 else 's'} of other outputs"] * bool(others)
+    words = [counted(count, "handshake failure")] * bool(count)
+    words += [f"{counted(others, 'fault')} of other outputs"] * bool(others)
     return ", ".join(words)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from golden.circuit.words import Word, Words, evaluate, order
-from golden.errors import nearest
+from golden.errors import counted, nearest
 from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.translated import elaborated_by
@@ -112,8 +112,8 @@ def transaction(
         valid = netlist.port("out_valid", netlist.taken + latency)
         if valid.constant is None:
             raise Unreadable(
-                f"{dut.name}: no fixed latency: {latency} cycles after the operands its valid depends on "
-                f"{_source(valid)}"
+                f"{dut.name}: no fixed latency: {counted(latency, 'cycle')} after the operands its valid "
+                f"depends on {_source(valid)}"
             )
         if valid.constant:
             break

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from golden.circuit.specification import Circuit, circuit_of
 from golden.circuit.words import Word, Words, order
-from golden.errors import SpecError, nearest
+from golden.errors import SpecError, counted, nearest
 from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.proof.problem import VECTORS, Problem, allowed, columns, operands_of, without_shown
@@ -91,7 +91,7 @@ def problem_of_pair(dut: Dut, other: Dut) -> Problem:
     operands = words.concat(*inputs.values())
     one, two = transaction(dut, words, operands), transaction(other, words, operands, "'")
     if (one.latency, one.waited) != (two.latency, two.waited):
-        raise Unreadable(f"results after {one.latency} and after {two.latency} cycles")
+        raise Unreadable(f"results after {one.latency} and after {counted(two.latency, 'cycle')}")
     spec, unit = (words.concat(*_answers(dut, words, each.result)) for each in (one, two))
     points = dict(one.registers)
     for op, name in (("mul", "product"), ("add", "sum")):

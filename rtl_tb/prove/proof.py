@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from golden.circuit.words import CircuitError, Values
+from golden.errors import counted
 from golden.identify.diagnose.mutations import changed
 from golden.program.signature import Operands
 from golden.proof.problem import Problem, batch_of, operands_of, result_of
@@ -184,11 +185,12 @@ def claim_of(dut: Dut, problem: Problem, read: Transaction) -> tuple[str, ...]:
     """What is said, and what is assumed."""
     reset = "no reset port"
     if dut.reset is not None:
-        reset = f"{dut.reset.port} active for {dut.reset.cycles} cycles"
+        reset = f"{dut.reset.port} active for {counted(dut.reset.cycles, 'cycle')}"
     said = [
         f"{dut.name} is {dut.instruction_name} for all operands of one transaction after reset ({reset}; "
-        f"taken {read.waited} cycles later)",
-        f"result {read.latency} cycles after the operands, without a stall; registers hold anything before",
+        f"taken {counted(read.waited, 'cycle')} later)",
+        f"result {counted(read.latency, 'cycle')} after the operands, without a stall; registers hold "
+        "anything before",
     ]
     if dut.constants:
         said.append("tied: " + ", ".join(f"{name} = {value}" for name, value in dut.constants.items()))

@@ -14,6 +14,7 @@ from rich.table import Table
 from golden.cover import coverage as saved
 from golden.cover.coverage import Coverage
 from golden.cover.page import write_page
+from golden.errors import counted
 from golden.files.output import write_text
 from rtl_tb.check.report import environment
 from rtl_tb.regress.summary import Summary
@@ -134,9 +135,12 @@ def _case(suite: ElementTree.Element, name: str, run: dict[str, Any]) -> None:
     case = ElementTree.SubElement(suite, "testcase", about)
     if run["failing"]:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in run["failing_kinds"].items())
-        parts = [f"{run['failed_vectors']:,} of {run['vectors']:,} vectors fail"]
+        failed = run["failed_vectors"]
+        parts = [f"{failed:,} of {run['vectors']:,} vectors fail"] if failed else []
         parts += [kinds] if kinds else []
-        parts += [f"{run['handshake_failures']:,} handshake failures"] if run["handshake_failures"] else []
+        parts += (
+            [counted(run["handshake_failures"], "handshake failure")] if run["handshake_failures"] else []
+        )
         ElementTree.SubElement(case, "failure", message="; ".join(parts))
     elif run["error"]:
         ElementTree.SubElement(case, "error", message=run["error"])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import counted
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
@@ -60,15 +61,15 @@ def measured(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[Dut, s
         found, _, alone, _ = _best(turned_over(dut, signals), engine, simulator, build)
         if alone:
             return dut.with_latency(found), (
-                f"the latency, {found} cycles, was measured with a signal turned over: {said(signals)}; "
-                f"{advice(dut, signals)}"
+                f"the latency, {counted(found, 'cycle')}, was measured with a signal turned over: "
+                f"{said(signals)}; {advice(dut, signals)}"
             )
     if likest is not None:
         share = f"{right:.0%}" if likest == best else "none"
         return dut.with_latency(likest), (
-            f"the latency was measured on a unit that is mostly wrong: with {likest} cycles {share} of the "
-            "results are right, and at no other latency are they so like the right ones; if it is another, "
-            "give it in cycles"
+            f"the latency was measured on a unit that is mostly wrong: with {counted(likest, 'cycle')} "
+            f"{share} of the results are right, and at no other latency are they so like the right ones; if "
+            "it is another, give it in cycles"
         )
     far, share_far, alone, _ = _best(dut, engine, simulator, build, _FAR)
     if alone:
@@ -76,8 +77,8 @@ def measured(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[Dut, s
     best, right = (far, share_far) if share_far > right else (best, right)
     return dut.with_latency(best), (
         f"no latency from 0 to {_FAR - 1} cycles makes a quarter of the results right: the verdict is for "
-        f"{best} cycles, with which {right:.0%} are; look at what stops a register, and at interval and hold "
-        f"in {dut.file.name}"
+        f"{counted(best, 'cycle')}, with which {right:.0%} are; look at what stops a register, and at "
+        f"interval and hold in {dut.file.name}"
     )
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from golden.explain.numbers import hex_text
+from golden.explain.numbers import hex_text, times_power
 from golden.identify.diagnose.mutations.mutation import CONTEXT
 from golden.identify.diagnose.policy import CONDITIONS
 from golden.identify.sample import picked
@@ -670,6 +670,6 @@ def _float_relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tupl
     yield "have the right fraction and another exponent", moved
     distance = (exponents[1] - exponents[0])[moved]
     if len(distance) and len(set(distance.tolist())) == 1:
-        yield f"are 2^{int(distance[0])} times what they should be", moved
+        yield f"are {times_power(int(distance[0]))} what they should be", moved
     place = np.abs((expected & ~sign).astype(np.int64) - (actual & ~sign).astype(np.int64)) >> fmt.ignored_low
     yield "are one unit of the last place off", both & (place == 1)

@@ -526,13 +526,15 @@ def test_a_stuck_bit_of_an_operand_is_named() -> None:
 
 
 def test_what_wrong_results_have_in_common_is_said() -> None:
-    """Codes by hand: 1 for -1; 2 for 1; the next number; zero."""
+    """Codes by hand: 1 for -1; 2, a half and 8 for 1; the next number; zero."""
     ins = golden.instruction("hopper", "HMMA.16816.F32")
     zeros = {name: np.zeros((4, 16), np.uint16) for name in "ab"} | {"c": np.zeros(4, np.uint32)}
     right, all_wrong = np.full(4, 0x3F800000, np.uint32), np.ones(4, np.bool_)
     said = {
         0xBF800000: "all wrong results are right but for the sign",
-        0x40000000: "all wrong results are 2^1 times what they should be",
+        0x40000000: "all wrong results are twice what they should be",
+        0x3F000000: "all wrong results are half what they should be",
+        0x41000000: "all wrong results are 2^3 times what they should be",
         0x3F800001: "all wrong results are one unit of the last place off",
         0x00000000: "all wrong results are zero",
         0x7FC00000: "all wrong results are NaN",
@@ -568,6 +570,23 @@ def test_what_one_fault_explains_is_counted_of_what_it_was_held_against() -> Non
     assert [fault.explains for fault in diagnosis._faults(results, best)] == [197]
     every = replace(best, failing=None, total=3000)
     assert [fault.explains for fault in diagnosis._faults(results, every)] == [2997]
+
+
+def test_a_sentence_says_of_which_vectors_a_count_is() -> None:
+    """A slow hypothesis is tried on a part of the vectors; no other total stands beside that of the check."""
+    ins = unit("f16")
+    slow = diagnosis.Hypothesis("x", "fault x", ins, remaining=3, total=400, failing=200)
+    said = diagnosis.Diagnosis(ins, (slow,), 1000, 9000).sentence()
+    assert said == (
+        f"no hypothesis that was tried explains all results. The nearest is {ins.architecture}:{ins.name} "
+        "with one fault: fault x. 3 of the 400 vectors that it was tried on differ, where 200 did"
+    )
+    exact = replace(slow, remaining=0)
+    assert "0 of the 400 vectors that it was tried on differ" in (
+        diagnosis.Diagnosis(ins, (exact,), 1000, 9000).sentence()
+    )
+    whole = diagnosis.Hypothesis("x", "fault x", ins, remaining=3, total=9000)
+    assert "3 of 9,000 differ, where 1,000 did" in diagnosis.Diagnosis(ins, (whole,), 1000, 9000).sentence()
 
 
 def test_several_faults_are_no_explanation_by_one() -> None:

@@ -90,7 +90,7 @@ FAULTS: list[tuple[str, str, str, Callable[..., Any]]] = [
         "absolute value",
         lambda a, b, c: abs((dot(a, b, c) + 2**31) % 2**32 - 2**31),
     ),
-    ("dot4", "result-times-2-to-1", "2^1 times the right one", lambda a, b, c: 2 * dot(a, b, c)),
+    ("dot4", "result-times-2-to-1", "twice the right one", lambda a, b, c: 2 * dot(a, b, c)),
     ("low", "result-times-2-to-minus-1", "shifted right by 1", lambda a, b: dot(a, b) >> 1),
     ("low", "result-plus-constant", "0x80000000 (2^31) added", lambda a, b: dot(a, b) + 2**31),
     ("low", "result-upper-half", "the upper half of the product", lambda a, b: dot(a, b) >> 32),

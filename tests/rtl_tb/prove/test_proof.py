@@ -247,7 +247,7 @@ def test_the_command_says_what_is_proved_and_assumed(tmp_path: Path) -> None:
     dut = unit(SUM + REGISTERED, tmp_path)
     status, text = run(str(dut.file))
     assert status == 0
-    for words in ("PROVED", "one transaction after reset", "1 cycles after the operands", "z3", "planted"):
+    for words in ("PROVED", "one transaction after reset", "1 cycle after the operands", "z3", "planted"):
         assert words in text, text
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from golden.explain.numbers import times_power
 from golden.identify.diagnose.mutations.mutation import Mutation
 from golden.model.instruction import Instruction
 from golden.number.formats import Format
@@ -119,7 +120,7 @@ def _integers(ins: Instruction) -> Iterator[_Relation]:
     if ins.formats["a"].bits + ins.formats["b"].bits > d.bits:
         registers["-unsigned"] = (", as a product of operands without a sign", "whole")
     for n in range(1, d.bits):
-        text = f"each result is 2^{n} times the right one, shifted left by {n} {_SYMPTOM}"
+        text = f"each result is {times_power(n)} the right one, shifted left by {n} {_SYMPTOM}"
         yield _Relation(f"result-times-2-to-{n}", text, partial(_shifted_left, by=n), symptom=True)
         for slug, (how, register) in registers.items():
             text = f"each result is the right one shifted right by {n}{how} {_SYMPTOM}"
