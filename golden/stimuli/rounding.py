@@ -124,10 +124,16 @@ def below_power(draw: Draw) -> tuple[Bits, Bits, Bits]:
         draw, exponents, signs, [np.ones(size, bool), draw.chance(0.6, size), draw.chance(0.8, size)]
     )
     if draw.k == 1:
-        # No other product adds bits to the half unit: this one has them, from half of the half to twice it.
-        more = draw.chance(0.7, size)
-        target = exponent - half - draw.pick(0, 1, size)
+        # No other product adds bits to the half unit: this one has them, from half of the half to twice it;
+        # or the half unit and one bit of a, at any weight that a has.
+        more, single = draw.chance(0.7, size), draw.chance(0.4, size) & draw.a.is_float
+        target = exponent - half - np.where(single, 0, draw.pick(0, 1, size))
         x, y = draw.products(target[:, None], normal=False)
+        of_a, of_b = draw.split(target, draw.a, draw.b)
+        digits = draw.pick(2, draw.a.fraction_bits + 1, size)
+        bit = np.uint64(1) << (np.uint64(65) - digits.astype(np.uint64))
+        x = np.where(single[:, None], encode(draw.a, 1 - minus, of_a, bit)[:, None], x)
+        y = np.where(single[:, None], draw.powers(draw.b, of_b)[:, None], y)
         a, b = np.where(more[:, None], x, a), np.where(more[:, None], y, b)
     return a, b, draw.powers(draw.c, exponent, minus)
 

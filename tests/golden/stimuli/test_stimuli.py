@@ -422,6 +422,20 @@ def test_a_product_decides_next_to_a_power_of_two(f32_multiply_add: tuple[Any, A
     assert all(distances[places] >= 20 for places in (25, 26))
 
 
+def test_every_bit_past_half_a_unit_below_a_power_of_two_decides_an_addition() -> None:
+    """A power of two less half a unit of the binade below it is a tie. A shifter that ends one place early
+    loses one bit of the smaller operand, and makes a tie of what is none."""
+    ins = golden.load_instruction(ADDER)
+    drawn = default_set(ins, 200_000, seed=5).operands
+    a, c = (golden.to_float("f32", drawn[name].reshape(-1)).astype(np.float64) for name in "ac")
+    finite = np.isfinite(a) & np.isfinite(c)
+    large, small = (pick(np.abs(a[finite]), np.abs(c[finite])) for pick in (np.maximum, np.minimum))
+    (power, size), (digits, exponent) = np.frexp(large), np.frexp(small)
+    half = (power == 0.5) & (size - exponent == 25) & (np.signbit(a[finite]) != np.signbit(c[finite]))
+    past = Counter((2 * digits[half] - 1).tolist())
+    assert all(past[2.0**-place] >= 20 for place in range(1, 24))
+
+
 def test_subnormal_products_and_results() -> None:
     a, b, _ = values(BF16, draw("subnormal_product", BF16))
     least = 2.0**-126
