@@ -12,13 +12,16 @@ its format can hold, and the next one takes what is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.model.registers import bit_length
 from golden.number.formats import Format
+from golden.program.bounds import largest_significand
 from golden.program.keys import modes_of
+from golden.program.signature import SCALES
 from golden.program.steps import Align, Scale, Sum
 from golden.stimuli.codes import (
     Bits,
@@ -101,14 +104,24 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Totals at the boundaries that the result decides: between two numbers, with any one bit of what is cut,
     at the ends of the range, at a power of two; of a few terms, some of which cancel."""
     total, unit = _totals(draw)
-    crosses = _crossings(draw)
-    if crosses is None:
-        return _spell(draw, total, unit)
-    # Totals just past a power of two: one field of several that no other total has.
-    share = 0.2
-    rows = draw.chance(share, (draw.count,))
-    total, unit = np.where(rows, crosses[0], total), np.where(rows, crosses[1], unit)
-    return _spell(draw, total, unit, below=rows)
+    crosses, rows = _crossings(draw), None
+    if crosses is not None:
+        # Totals just past a power of two: one field of several that no other total has.
+        share = 0.2
+        rows = draw.chance(share, (draw.count,))
+        total, unit = np.where(rows, crosses[0], total), np.where(rows, crosses[1], unit)
+    a, b, c = _spell(draw, total, unit, below=rows)
+    if not (draw.a.is_float and draw.b.is_float and draw.d.is_float):
+        return a, b, c
+    # In these rows the total is that of many products. The sum of a block has some 25 places of its leading
+    # bit, which scales bring to an end of the range; a sum of many products has as many more bits than an
+    # alignment keeps as it carries: each of these is to be met by 20 of 200,000 vectors.
+    aligned = draw.k > 1 and draw.steps_of(Align) and not draw.sums_exactly
+    share = 0.5 if draw.scales else 0.3 if aligned else 0.0
+    many = np.flatnonzero(draw.chance(share, (draw.count,)))
+    if len(many):
+        a[many], b[many], c[many] = (_scaled_totals if draw.scales else _carried_totals)(draw, many)
+    return a, b, c
 
 
 def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -169,7 +182,7 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     # With this share some 15 of 200,000 vectors of a lone f32 product round up past each of its 23 digits.
     rises = draw.chance(0.15, size) & (least - 1 >= low)
     lead = np.where(rises, least - 1, lead)
-    if _sums_exactly(draw):
+    if draw.sums_exactly:
         # No alignment bounds what is cut: of a large total every place down to the last of a product is.
         far = draw.chance(0.4, size) & ~rises
         lead = np.where(far, highest - draw.pick(0, 3, size), lead)
@@ -201,12 +214,6 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     if not (draw.a.is_float and draw.b.is_float):
         unit = np.maximum(unit, 0)
     return np.where(draw.coins(size) == 1, -total, total), unit
-
-
-def _sums_exactly(draw: Draw) -> bool:
-    """Whether several products of floats are summed as they are, so that the rounding sees bits of all."""
-    floats = draw.a.is_float and draw.b.is_float and draw.d.is_float
-    return floats and draw.k > 1 and bool(draw.steps_of(Sum)) and not draw.steps_of(Align)
 
 
 def _crossings(draw: Draw) -> tuple[Ints, Ints] | None:
@@ -288,7 +295,7 @@ def _spell(
     alone = np.ones(draw.count, bool)  # rows where other terms may come between
     if below is not None:
         turn, alone = np.where(below, first, turn), ~below
-    if _sums_exactly(draw):  # a total whose bits lie far apart needs every term itself
+    if draw.sums_exactly:  # a total whose bits lie far apart needs every term itself
         size_of = np.abs(total).astype(np.int64)
         lowest = np.asarray(size_of & -size_of, np.int64)
         span = _length(size_of) - _length(lowest) + 1
@@ -373,8 +380,10 @@ def _take_product(draw: Draw, a: Bits, b: Bits, left: Ints, unit: Ints, column: 
     lead = _length(digits) - 1 + shift + unit
     signed = draw.a.signed or draw.b.signed
     rows = (digits > 0) & (lead >= draw.tiniest) & (lead <= draw.high) & (signed | (left >= 0))
-    # Of an exact sum the rounding sees the last bits, too, which products of subnormal factors alone have.
-    first, second = draw.split(lead, draw.a, draw.b, (lead >= draw.low) | (not _sums_exactly(draw)))
+    # Of an exact sum the rounding sees the last bits, too, which products of subnormal factors alone have;
+    # of narrow formats that have scales those are a part of all numbers.
+    subnormal = (lead < draw.low) & (draw.sums_exactly or bool(draw.scales))
+    first, second = draw.split(lead, draw.a, draw.b, ~subnormal)
     back, single = np.maximum(_length(digits) - 1, 0), np.ones_like(digits)
     x = _code(draw.a, None, np.where(in_a, digits, single), first - np.where(in_a, back, 0))
     y = _code(draw.b, None, np.where(in_a, single, digits), second - np.where(in_a, 0, back))
@@ -428,6 +437,159 @@ def _put_cancelling(draw: Draw, a: Bits, b: Bits, lead: Ints, column: int, where
     factor, fmt = draw.signed_factor(x, y)
     factor[...] = negate(fmt, factor)
     a[rows, column + 1], b[rows, column + 1] = x, y
+
+
+# The totals of many products --------------------------------------------------------------------------------
+
+
+def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
+    """Operands of these rows (n,), whose scales are set: elements of one block, or of each, sum to a power of
+    two or next to one, at each place that the sum of a block has, and scales bring the total to an end of D's
+    range. c is zero or small."""
+    size, blocks = rows.shape, next(iter(draw.scales.values())).shape[1]
+    each = draw.k // blocks
+    formats = draw.unit.formats["scale_a"], draw.unit.formats["scale_b"]
+    largest = [
+        fmt.decode(fmt.largest).value / Fraction(2) ** tiniest_exponent(fmt) for fmt in (draw.a, draw.b)
+    ]
+    # The leading bit of the sum: of most rows among the upper places, down to the last.
+    top = draw.tiniest + int(each * largest[0] * largest[1]).bit_length() - 1
+    upper = 24
+    lead = top - np.where(
+        draw.chance(0.7, size),
+        draw.pick(0, min(upper, top - draw.tiniest), size),
+        draw.pick(0, top - draw.tiniest, size),
+    )
+    # A power of two; or a bit more or less, at any distance that products of these factors still have.
+    depth = np.minimum(draw.pick(1, draw.kept_bits + 1, size), lead - draw.tiniest)
+    off = draw.choice([-1, 0, 0, 0, 0, 1], size) * (depth > 0)
+    unit, total = lead - depth, _power(depth) + off
+    a, b = _sum_of_block(draw, total, unit, each)
+    minus = draw.coins(size) == 1
+    factor, fmt = draw.signed_factor(a, b)
+    factor[...] = np.where(minus[:, None], negate(fmt, factor), factor)
+    # Where the total leads: at the end of the range or past it, at its lower end, anywhere.
+    all_blocks = draw.chance(0.3, size) if blocks > 1 else np.zeros(size, np.bool_)
+    low, high = (sum(end(fmt) for fmt in formats) for end in (lowest_exponent, highest_exponent))
+    least, most = lowest_exponent(draw.d), highest_exponent(draw.d)
+    usual = draw.pick(np.maximum(least, lead + low), np.minimum(most, lead + high), size)
+    ends = [np.full(size, most), np.full(size, most + 1), least - draw.pick(0, 1, size), usual]
+    wanted = np.choose(draw.choice([0, 0, 1, 1, 2, 3], size), ends)
+    scale = wanted - lead - np.where(all_blocks, blocks.bit_length() - 1, 0)
+    for name, part in zip(SCALES, draw.split(scale, *formats), strict=True):
+        draw.scales[name][rows] = draw.powers(draw.unit.formats[name], part)[:, None]
+    at = np.arange(draw.k) // each
+    here = all_blocks[:, None] | (at == draw.pick(0, blocks - 1, size)[:, None])
+    below = wanted - draw.pick(0, int(draw.window_bits.max()) + 4, size)
+    c = draw.numbers(draw.c, np.clip(below, lowest_exponent(draw.c), highest_exponent(draw.c)))
+    c = np.where(draw.chance(0.5, size), draw.zeros(draw.c, size), c)
+    return np.where(here, np.tile(a, blocks), np.zeros((), draw.a.dtype)), np.tile(b, blocks), c
+
+
+def _sum_of_block(draw: Draw, total: Ints, unit: Ints, each: int) -> tuple[Bits, Bits]:
+    """`each` products that sum to total * 2**unit, as near as the formats allow: many equal ones, and the
+    rest of a few."""
+    # Products that take the rest: of factors of two digits four give eight digits.
+    size, few = total.shape, min(each, 4)
+    # Equal products: the largest, or nearly, as often as they fit; or powers of two that are the total.
+    lead, formats = unit + _length(total) - 1, (draw.a, draw.b)
+    x, y = (np.maximum(largest_significand(fmt) - draw.pick(0, 1, size), 1) for fmt in formats)
+    place = np.full(size, sum(highest_exponent(fmt) - fmt.fraction_bits for fmt in formats))
+    power = lead - draw.pick(0, max(each - few, 1).bit_length() - 1, size)
+    powers = draw.chance(0.4, size) & (power >= draw.tiniest) & (power <= draw.high)
+    x, y, place = np.where(powers, 1, x), np.where(powers, 1, y), np.where(powers, power, place)
+    whole = np.where(
+        unit > place, total << np.clip(unit - place, 0, _BITS), total >> np.clip(place - unit, 0, _BITS)
+    )
+    many = np.clip(whole // (x * y), 0, each - few)
+    first = np.where(
+        powers,
+        draw.split(place, *formats, place >= draw.low)[0],
+        highest_exponent(draw.a) - draw.a.fraction_bits,
+    )
+    common = np.where(many > 0, np.minimum(unit, place), unit)
+    taken = many * x * y << np.clip(place - common, 0, _BITS)
+    left = (total << np.clip(unit - common, 0, _BITS)) - np.where(many > 0, taken, 0)
+    a, b = (np.zeros((*size, each), fmt.dtype) for fmt in formats)
+    for column in range(few):
+        # No factor is more than its largest number: of what leads as high as that two products have a half.
+        beyond = np.maximum(_length(left) + common - draw.high, 0)
+        left = left - _take_product(draw, a, b, left >> beyond, common, column)
+    equal = (np.arange(each) >= few) & (np.arange(each) < (few + many)[:, None])
+    for codes, fmt, digits, exponent in ((a, draw.a, x, first), (b, draw.b, y, place - first)):
+        codes[...] = np.where(equal, _code(fmt, None, digits, exponent)[:, None], codes)
+    return _in_any_order(draw, a, b)
+
+
+def _in_any_order(draw: Draw, a: Bits, b: Bits) -> tuple[Bits, Bits]:
+    """The products of each row (n, ...) in random order."""
+    order = np.argsort(draw.fraction(a.shape), axis=1)
+    return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1)
+
+
+def _carried_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
+    """Operands for these rows (n,): all products, or those of half or a quarter of k, are equal but for one
+    or two, so that their sum carries as far as it can above the exponent of the alignment. What is cut of it
+    is a chosen field."""
+    size = rows.shape
+    a, b = np.zeros((*size, draw.k), draw.a.dtype), np.full((*size, draw.k), one(draw.b), draw.b.dtype)
+    c, part = np.zeros(size, draw.c.dtype), draw.choice([0, 0, 1, 2], size)
+    for halvings in range(3):
+        each, own = max(draw.k >> halvings, 2), np.flatnonzero(part == halvings)
+        at = each * draw.pick(0, draw.k // each - 1, own.shape)[:, None] + np.arange(each)
+        a[own[:, None], at], b[own[:, None], at], c[own] = _carried(draw, own.shape, each)
+    return a, b, c
+
+
+def _carried(draw: Draw, size: tuple[int, ...], each: int) -> tuple[Bits, Bits, Bits]:
+    """`each` products (n, each) and c (n,) of one sign, whose sum leads far above each of them."""
+    # The last place that the alignment keeps, or that below it, which a sticky bit has.
+    width, kept = draw.choice(draw.window_bits, size) + draw.pick(0, 1, size), draw.kept_bits
+    of_a, of_b = draw.a.fraction_bits, draw.b.fraction_bits
+    low = np.maximum(draw.tiniest + width, max(draw.low, lowest_exponent(draw.d)))
+    high = min(draw.high, highest_exponent(draw.d))
+    exponent = draw.pick(np.minimum(low, high), high, size)
+    unit = exponent - width
+
+    # Significands are anything, or in both factors nearly all ones.
+    ones = draw.chance(0.75, size)
+
+    def digits(bits: int) -> Ints:
+        most, anything = (2 << bits) - draw.pick(1, 3, size), _anything(draw, np.full(size, bits)) | 1 << bits
+        return np.where(ones, np.maximum(most, 1 << bits), anything)
+
+    # Both factors have digits where the alignment keeps those of their product.
+    both = (width >= of_a + of_b) & draw.chance(0.7, size)
+    x, y = digits(of_a), np.where(both, digits(of_b), 1 << of_b)
+    product = np.where(
+        both, x * y << np.clip(width - of_a - of_b, 0, _BITS), x << np.clip(width - of_a, 0, _BITS)
+    )
+    # What is cut of the sum is made the field by c, which may bring it to the next power of two as well, or
+    # by two products in place of two of the equal ones.
+    of_c = draw.c.is_float and "c" not in draw.unit.absent
+    by_c, rest = draw.chance(0.5, size) & of_c, min(each - 1, 2)
+    total = np.where(by_c, each, each - rest) * product
+    lead = _length(total) - 1 + (by_c & draw.chance(0.5, size))
+    depth = np.clip(lead - kept, 0, _BITS)
+    # The last bits, alone or with half of the result's last place, are those that a carry makes room for.
+    last = np.where(draw.coins(size) == 1, _power(depth - 1), 0) + draw.choice([1, 1, 2], size)
+    wanted = np.where(draw.chance(0.6, size), last & (_power(depth) - 1), field(draw, depth))
+    left = np.where(
+        total < _power(lead), _power(lead) + wanted - total, (wanted - total) & (_power(depth) - 1)
+    )
+    c = _code(draw.c, None, np.where(by_c, left, 0), unit)
+    left = np.where(by_c, 0, left)
+    a, b = (np.zeros((*size, each), fmt.dtype) for fmt in (draw.a, draw.b))
+    for column in range(rest):
+        left = left - _take_product(draw, a, b, left, unit, column)
+    equal = (np.arange(each) >= rest) | by_c[:, None]
+    first, second = draw.split(exponent, draw.a, draw.b)
+    a = np.where(equal, _code(draw.a, None, x, first - of_a)[:, None], a)
+    b = np.where(equal, _code(draw.b, None, y, second - of_b)[:, None], b)
+    minus = draw.coins(size) == 1
+    factor, fmt = draw.signed_factor(a, b)
+    factor[...] = np.where(minus[:, None], negate(fmt, factor), factor)
+    return *_in_any_order(draw, a, b), np.where(minus, negate(draw.c, c), c)
 
 
 # Products ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from golden.number.formats import Format
 from golden.program.program import Program, S
 from golden.program.signature import SCALES, Signature
-from golden.program.steps import Align
+from golden.program.steps import Align, Sum
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -64,6 +64,14 @@ class Draw:
         steps = self.steps_of(Align)
         widths = {bits for step in steps for _, bits in step.fraction_bits} or {self.kept_bits + 1}
         return np.array(sorted(widths), dtype=np.int64)
+
+    @property
+    def sums_exactly(self) -> bool:
+        """Whether several products of floats are summed as they are, or as fixed-point numbers whose point
+        does not move, so that the rounding sees bits of all."""
+        floats = self.a.is_float and self.b.is_float and self.d.is_float
+        moves = any(step.exponent is None for step in self.steps_of(Align))
+        return floats and self.k > 1 and bool(self.steps_of(Sum)) and not moves
 
     def _words(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> Bits:
         """Random words of a little-endian dtype, cut from the generator's own: the same on every machine."""

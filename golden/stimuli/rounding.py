@@ -249,13 +249,18 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     last, highest = lowest_exponent(draw.d) - kept, min(highest_exponent(draw.d), draw.high)
     in_c = draw.pick(0, 3, size) if draw.k > 1 else 2 * draw.coins(size)
     reach = tiniest_exponent(draw.c)
-    lowest = np.maximum(last - 1, np.choose(in_c, [last - 1, reach, reach + 1, last - 1]))
+    # What a product is made for is no less than the least product.
+    tiny = max(draw.tiniest, last - 1)
+    lowest = np.maximum(last - 1, np.choose(in_c, [tiny, reach, max(reach + 1, tiny), tiny]))
     least = draw.chance(0.4, size) & (lowest == last - 1)  # of results that are subnormal
     window, most = draw.choice(draw.window_bits, (draw.count,)), highest - kept - 1
     deep = np.minimum(
         np.maximum(lowest, draw.tiniest + window - kept), most
     )  # there are bits below the window
     half = np.where(least, lowest, draw.pick(np.where(draw.chance(0.5, size), deep, lowest), most, size))
+    # Where no alignment ends, a bit counts at any distance: of the largest totals down to the least product.
+    farthest = draw.chance(0.3 if draw.sums_exactly else 0.0, size) & ~least
+    half = np.where(farthest, most - draw.pick(0, 3, size), half)
     top = half + np.where(least, draw.pick(1, kept + 1, size), kept + 1)
     near = top - window
     near = np.where(least & draw.chance(0.5, size), draw.choice(_edges(draw), (draw.count,)), near)
@@ -266,7 +271,11 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     # Two bits that are cut are more than half of the last place kept; of a carry the first may be kept.
     off = np.where(draw.chance(0.5, size), draw.pick(-3, 3, size), np.where(two, draw.pick(-1, 0, size), 0))
     near, anywhere = np.clip(near + off, reach, half - 1), draw.pick(reach, half - 1, size)
-    exponents = np.stack([top, half, np.where(draw.chance(0.7, size), near, anywhere)], axis=1)
+    near = np.where(farthest, np.minimum(reach + draw.pick(0, 9, size), half - 1), near)
+    by_window = 0.2 if draw.sums_exactly else 0.7
+    exponents = np.stack(
+        [top, half, np.where(farthest | draw.chance(by_window, size), near, anywhere)], axis=1
+    )
     leads = draw.chance(0.7, size) | (in_c == 0)
     digits = np.where(in_c == 0, draw.c.fraction_bits, draw.a.fraction_bits + draw.b.fraction_bits)
     joined = leads & (in_c != 1) & (digits > kept) & draw.chance(0.7, size)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.number.formats import Format, Kind
-from golden.stimuli.codes import Bits, corner_codes, is_minus, negate, one, special_codes
+from golden.stimuli.codes import Bits, Ints, corner_codes, is_minus, negate, one, special_codes
 from golden.stimuli.draw import Draw
 from golden.stimuli.ordinary import narrow
+
+Flags = npt.NDArray[np.bool_]
 
 
 def special_values(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -44,57 +47,97 @@ def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, c
 
 
+_INVALID, _INFINITE, _NAN = range(3)
+"""Why a product is no number: infinity times zero, an infinite factor, a factor that is a NaN. The last two
+hold for c and scales as well."""
+_NOWHERE, _IN_PRODUCT, _IN_C, _IN_SCALE = range(4)
+"""Where a second cause is."""
+
+
 def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k
-    in turn; for units with status flags also together with NaNs."""
+    in turn; in most of the rows any two causes of a NaN or an infinity, in products, c and scales."""
     a, b, c = narrow(draw)
-    index = np.arange(draw.count) + draw.pick(0, (1 << 32) - 1, (1,))
-    place, case, row = index % draw.k, index // draw.k % 3, np.arange(draw.count)
-    huge = {
-        name: fmt.largest if fmt.infinity is None else fmt.infinity for name, fmt in draw.unit.formats.items()
-    }
-    flip = draw.chance(0.5, (draw.count,))
-
-    def signed(fmt: Format, code: int, sign: Bits) -> Bits:
-        codes = np.full(draw.count, code, fmt.dtype)
-        return np.where(sign, negate(fmt, codes), codes)
-
-    # Then b brings the infinity of a product.
-    only_b = draw.a.infinity is None and draw.b.infinity is not None
-    ones = np.where(
-        only_b | draw.chance(0.2, (draw.count,)), draw.b.dtype.type(huge["b"]), draw.b.dtype.type(one(draw.b))
-    )
-    a[row, place] = signed(draw.a, huge["a"], flip)
-    b[row, place] = np.where(case == 0, draw.zeros(draw.b, (draw.count,)), ones)
-    swapped = (case == 0) & draw.chance(0.5, (draw.count,))
-    a[row, place] = np.where(swapped, draw.zeros(draw.a, (draw.count,)), a[row, place])
-    b[row, place] = np.where(swapped, signed(draw.b, huge["b"], flip), b[row, place])
-    second, other = (
-        (case == 1) & (draw.k > 1),
-        (place + draw.pick(1, max(draw.k - 1, 1), (draw.count,))) % draw.k,
-    )
-    a[row, other] = np.where(second, signed(draw.a, huge["a"], ~flip), a[row, other])
-    b[row, other] = np.where(second, ones, b[row, other])
-    c = np.where(case == 2, signed(draw.c, huge["c"], ~flip), c)
-    return _beside_nans(draw, a, b, c, place, case) if draw.unit.status else (a, b, c)
-
-
-def _beside_nans(draw: Draw, a: Bits, b: Bits, c: Bits, place: Bits, case: Bits) -> tuple[Bits, Bits, Bits]:
-    """In some rows NaNs, quiet or signalling, together with what is invalid (at `place`) and with each
-    other: d is a NaN anyway, and the status flag alone says what the unit looked at."""
     size, row = (draw.count,), np.arange(draw.count)
-    column = (place + draw.pick(1, max(draw.k - 1, 1), size)) % draw.k
-    free = case != 1 if draw.k > 1 else case == 1  # else the column holds an infinity that is needed
-    wanted = [rows & draw.chance(0.5, size) for rows in (free, free, case != 2)]
-    for codes, fmt, rows in zip((a, b, c[:, None]), (draw.a, draw.b, draw.c), wanted, strict=True):
-        nans = [code for code in special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
-        if nans:
-            at = row[rows], column[rows] % codes.shape[1]
-            codes[at] = np.array(nans, fmt.dtype)[draw.pick(0, len(nans) - 1, size)][rows]
-    if draw.b.nan is not None:  # infinity times NaN is no infinity that could meet one of the other sign
-        partner = (case == 2) & draw.chance(0.2, size)
-        b[row[partner], place[partner]] = draw.b.nan
+    index = row + draw.pick(0, (1 << 32) - 1, (1,))
+    place, case = index % draw.k, index // draw.k % 3
+    other = (place + draw.pick(1, max(draw.k - 1, 1), size)) % draw.k
+    several = draw.k > 1
+    # c most often, since there it is the sign that counts: the word of a NaN, an infinity.
+    available = [_IN_PRODUCT] * several + [_IN_C] * 2 * ("c" not in draw.unit.absent)
+    available += [_IN_SCALE] * bool(draw.scales)
+    # Each pair of causes, with every sign, is to be met by 20 of 200,000 vectors; each cause alone at every
+    # k as well.
+    share = 0.6 if available else 0.0
+    two = draw.chance(share, size)
+    minus, coins = draw.chance(0.5, size), draw.chance(0.5, size)
+    first = np.where(two, draw.pick(_INVALID, _NAN, size), np.where(case == 0, _INVALID, _INFINITE))
+    second = np.where(two, draw.pick(_INVALID, _NAN, size), _INFINITE)
+    minus_second = np.where(two, coins, ~minus)
+    usual = np.array([_NOWHERE, _IN_PRODUCT if several else _NOWHERE, _IN_C])[case]
+    where = np.where(two, draw.choice(available or [_NOWHERE], size), usual)
+    # A NaN as a scale meets c as often as a product.
+    c_first = (where == _IN_SCALE) & draw.chance(0.5, size) & ("c" not in draw.unit.absent)
+    x, y = _product_of(draw, first, minus)
+    a[row, place], b[row, place] = np.where(c_first, a[row, place], x), np.where(c_first, b[row, place], y)
+    x, y = _product_of(draw, second, minus_second)
+    in_product = where == _IN_PRODUCT
+    a[row, other] = np.where(in_product, x, a[row, other])
+    b[row, other] = np.where(in_product, y, b[row, other])
+    c = np.where(where == _IN_C, _number_of(draw, draw.c, second, minus_second), c)
+    c = np.where(c_first, _number_of(draw, draw.c, first, minus), c)
+    has_it = draw.pick(1, 3, size)  # one of the scales, or both
+    for bit, (name, codes) in enumerate(draw.scales.items()):
+        rows = np.flatnonzero((where == _IN_SCALE) & (has_it >> bit & 1 == 1))
+        block = draw.pick(0, codes.shape[1] - 1, rows.shape)
+        codes[rows, block] = _number_of(
+            draw, draw.unit.formats[name], np.full(rows.shape, _NAN), minus_second[rows]
+        )
     return a, b, c
+
+
+def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:
+    """Factors of a product for each cause, of which either may bring the infinity or the NaN. The other is a
+    zero where they are invalid, else mostly one; of a NaN it may be a special code, too."""
+    size, nan, invalid = cause.shape, cause == _NAN, cause == _INVALID
+    in_b = draw.chance(0.5, size)
+    formats = draw.a, draw.b
+    for rows, has in (
+        (~nan, [fmt.infinity is not None for fmt in formats]),
+        (nan, [fmt.nan is not None for fmt in formats]),
+    ):
+        in_b = np.where(rows & (has[0] != has[1]), has[1], in_b)
+    pair = []
+    for fmt, brings in ((draw.a, ~in_b), (draw.b, in_b)):
+        special = _number_of(draw, fmt, cause, minus)
+        of_infinity, of_nan = (
+            draw.choice([_NAN + 1] * 4 + [_INFINITE], size),
+            draw.pick(_INVALID, _NAN + 1, size),
+        )
+        other = np.where(invalid, _INVALID, np.where(nan, of_nan, of_infinity))
+        partner = np.choose(
+            other,
+            [
+                draw.zeros(fmt, size),
+                _number_of(draw, fmt, np.full(size, _INFINITE), np.zeros(size, np.bool_)),
+                _number_of(draw, fmt, np.full(size, _NAN), minus),
+                np.full(size, one(fmt), fmt.dtype),
+            ],
+        )
+        pair.append(np.where(brings, special, partner))
+    return pair[0], pair[1]
+
+
+def _number_of(draw: Draw, fmt: Format, cause: Ints, minus: Flags) -> Bits:
+    """An infinity of each sign, or any NaN of the format; where it has none, its largest number."""
+    code = fmt.largest if fmt.infinity is None else fmt.infinity
+    infinite = np.full(cause.shape, code, fmt.dtype)
+    infinite = np.where(minus, negate(fmt, infinite), infinite)
+    nans = [code for code in special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
+    if not nans:
+        return infinite
+    picked = np.array(nans, fmt.dtype)[draw.pick(0, len(nans) - 1, cause.shape)]
+    return np.where(cause == _NAN, picked, infinite)
 
 
 def zeros(draw: Draw) -> tuple[Bits, Bits, Bits]:

@@ -5,6 +5,8 @@ The totals and products are computed here from the codes, in integers; the model
 
 from __future__ import annotations
 
+from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 import golden
 from golden.model.instruction import Instruction
-from golden.number.formats import get_format
+from golden.number.formats import get_format, to_float
 from golden.vectors.vectorset import VectorSet, default_set
 
 COUNT, LEAST = 200_000, 20
@@ -178,3 +180,148 @@ def test_dropped_bits_of_tf32_stand_beside_every_class() -> None:
         zero = (kept[one] == 0) & dropped[one] & (kept[other] == 0x7F800000)
         assert np.count_nonzero(zero.any(axis=1)) >= LEAST
     assert np.mean(dropped["a"]) > 0.3
+
+
+MX = "rtx_blackwell:mma.sync.aligned.m16n8k"
+MXFP8 = f"{MX}32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+MXFP4 = f"{MX}64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+
+
+@pytest.mark.parametrize(("name", "places"), [(MXFP8, range(0, 22)), (MXFP4, range(-2, 11))])
+def test_scales_bring_a_block_sum_at_each_power_of_two_to_the_end_of_the_range(
+    name: str, places: range
+) -> None:
+    """At 2**127, the last binade of f32, and at 2**128, the first number beyond. MXFP4's 2**10 is in the
+    topmost binade of its sum: 28 of its 32 products are the largest."""
+    ins = golden.instruction(*name.split(":", 1))
+    operands = vectors(ins).operands
+    with np.errstate(invalid="ignore"):  # NaNs
+        elements = to_float(ins.formats["a"], operands["a"]) * to_float(ins.formats["b"], operands["b"])
+        blocks = operands["scale_a"].shape[1]
+        sums = np.abs(elements.reshape(COUNT, blocks, -1).sum(axis=2))
+    exponents = sum(operands[scale].astype(np.int64) - 127 for scale in ("scale_a", "scale_b"))
+    single = (sums > 0).sum(axis=1) == 1
+    met = {}
+    for place in places:
+        for end in (127, 128):
+            here = (sums == 2.0**place) & (exponents == end - place)
+            met[place, end] = int(np.count_nonzero(single & here.any(axis=1)))
+    assert min(met.values()) >= LEAST, met
+
+
+PAIRED = {
+    "f16, sixteen products": (
+        "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ("invalid", "+inf", "-inf", "NaN"),
+        ("c+inf", "c-inf", "cNaN"),
+    ),
+    "e5m2, scales": (
+        f"{MX}32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e5m2.f32.ue8m0",
+        ("invalid", "+inf", "-inf", "NaN"),
+        ("c+inf", "c-inf", "cNaN", "sNaN"),
+    ),
+    "one product, flags": (
+        "spec/examples/ieee_fma_flags.yaml",
+        ("invalid", "+inf", "-inf", "NaN"),
+        ("c+inf", "c-inf", "cNaN"),
+    ),
+    "NaN alone, scales": (MXFP8, ("NaN",), ("c+inf", "c-inf", "cNaN", "sNaN")),
+}
+
+
+@pytest.mark.parametrize("case", PAIRED)
+def test_every_two_causes_of_a_special_result_meet(case: str) -> None:
+    """No third cause is there that would hide a fault of the two, such as c given for inf * 0 + c."""
+    name, of_products, others = PAIRED[case]
+    ins = golden.load_instruction(name) if name.endswith(".yaml") else golden.instruction(*name.split(":", 1))
+    operands = vectors(ins).operands
+    value = {one: to_float(ins.formats[one], operands[one]) for one in "abc"}
+    a, b, c = value.values()
+    infinite, zero = np.isinf(a) | np.isinf(b), (a == 0) | (b == 0)
+    nan = np.isnan(a) | np.isnan(b)
+    minus = np.signbit(a) ^ np.signbit(b)
+    met = {
+        "invalid": infinite & zero & ~nan,
+        "+inf": infinite & ~zero & ~nan & ~minus,
+        "-inf": infinite & ~zero & ~nan & minus,
+        "NaN": nan,
+    }
+    met = {cause: rows.any(axis=1) for cause, rows in met.items()}
+    met |= {"c+inf": c == np.inf, "c-inf": c == -np.inf, "cNaN": np.isnan(c)}
+    scales = [np.isnan(to_float(ins.formats[one], operands[one])) for one in operands if "scale" in one]
+    met["sNaN"] = np.concatenate([np.zeros((COUNT, 1), bool), *scales], axis=1).any(axis=1)
+    causes = np.sum(list(met.values()), axis=0)
+    products = [(one, two) for at, one in enumerate(of_products) for two in of_products[:at]] * (ins.k > 1)
+    firsts = (*of_products, *(("c+inf", "cNaN") if "sNaN" in others else ()))
+    pairs = products + [(one, two) for one in firsts for two in others if one[0] != two[0]]
+    counts = {pair: int(np.count_nonzero(met[pair[0]] & met[pair[1]] & (causes == 2))) for pair in pairs}
+    assert min(counts.values()) >= LEAST, counts
+
+
+NEAREST = """  - multiply: {to: products}
+  - align: {of: [products, c], EXTRA}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: nearest_even, overflow: ieee, zero: positive}
+"""
+
+
+def exact_totals(ins: Instruction) -> list[Fraction]:
+    """Sums of the products and c of the vectors whose operands are all finite, exactly."""
+    operands = vectors(ins).operands
+    a, b, c = (to_float(ins.formats[name], operands[name]) for name in "abc")
+    finite = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1) & np.isfinite(c)
+    scale = 2.0**48  # products of f16 are whole then, and below 2**53
+    whole = zip((a[finite] * b[finite] * scale).tolist(), (c[finite] * scale).tolist(), strict=True)
+    return [sum(map(int, products)) + Fraction(seed) for products, seed in whole]
+
+
+def beside_ties(totals: list[Fraction], kept: int) -> Counter[int]:
+    """How often one bit decides a tie to even between numbers of `kept` fraction bits, by its distance below
+    half of the last place."""
+    met: Counter[int] = Counter()
+    for total in totals:
+        size = abs(total)
+        if size.denominator > 1 or size == 0:
+            continue
+        whole = int(size)
+        cut = whole.bit_length() - 1 - kept
+        if cut < 2 or whole >> cut & 1 or not whole >> cut - 1 & 1:
+            continue
+        rest = whole & (1 << cut - 1) - 1
+        if rest and not rest & rest - 1:
+            met[cut - rest.bit_length()] += 1
+    return met
+
+
+def test_a_fixed_point_sum_has_single_bits_at_every_distance(tmp_path: Path) -> None:
+    """A rounding that leaves out the last bits of a register whose point does not move."""
+    steps = NEAREST.replace("EXTRA", "exponent: 0, fraction_bits: 48, rounding: down")
+    met = beside_ties(exact_totals(own(tmp_path, "a: f16, b: f16, c: f16, d: f32", 4, steps)), 23)
+    assert sum(met[distance] for distance in range(40, 60)) >= LEAST, met
+    assert sum(met[distance] for distance in range(30, 40)) >= LEAST, met
+
+
+@pytest.mark.parametrize("k", [4, 8])
+def test_a_sum_that_carries_far_has_the_last_bit_beside_a_tie(tmp_path: Path, k: int) -> None:
+    """The total leads log2(k) places and more above every product: only then the last bit that the alignment
+    keeps is so far below the last place of the result."""
+    steps = NEAREST.replace("EXTRA", "fraction_bits: 24, rounding: toward_zero")
+    ins = own(tmp_path, "a: f16, b: f16, c: f32, d: f32", k, steps)
+    operands = vectors(ins).operands
+    a, b = (to_float(ins.formats[name], operands[name]) for name in "ab")
+    exponents = [np.frexp(np.where(np.isfinite(one), one, 0.0))[1] - 1 for one in (a, b)]
+    products = np.where(
+        (a == 0) | (b == 0), -99, np.maximum(exponents[0], -14) + np.maximum(exponents[1], -14)
+    )
+    c = to_float(ins.formats["c"], operands["c"])
+    with np.errstate(invalid="ignore"):
+        total = np.abs((a * b).sum(axis=1) + c)  # exact where all bits lie within 53
+    fit = np.isfinite(total) & (total > 0)
+    emax = np.maximum(products.max(axis=1), np.frexp(np.where(np.isfinite(c), c, 0.0))[1] - 1)
+    lead = np.frexp(np.where(fit, total, 1.0))[1] - 1
+    cut = lead - emax + 1  # bits below the result's last place that a width of 24 keeps
+    low = np.where(fit, total, 0.0) / 2.0 ** (emax - 24)
+    here = fit & (cut == k.bit_length() + 1) & (low == np.floor(low)) & (low < 2.0**53)
+    below = np.where(here, low, 0.0).astype(np.int64) & (1 << k.bit_length() + 2) - 1
+    half_and_last = (1 << k.bit_length()) + 1
+    assert np.count_nonzero(here & (below == half_and_last)) >= LEAST
