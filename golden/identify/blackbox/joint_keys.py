@@ -25,6 +25,7 @@ from golden.number.frozen import replace
 from golden.program import keys
 from golden.program.keys import Choice, Flag, Roundings, applies, declared, key_name
 from golden.program.steps import (
+    MAX_FRACTION_BITS,
     Additions,
     Align,
     Flush,
@@ -51,7 +52,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     # Keys that hide each other; the docstring of each of these says which, and why.
     for pairs in (
         *(_everywhere, _flushed_alone, _widths_and_roundings, _sticky, in_one_sum),
-        *(_aligned_first, _carried, _regrouped, _each_rounding, _aligned_twice, _held),
+        *(_aligned_first, _carried, _regrouped, _each_rounding, _aligned_twice, _held, _whole_in_window),
     ):
         yield from pairs(one)
     # Then every pair of words of one step, each with another value.
@@ -189,6 +190,19 @@ def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
     if total is not None:
         for bits in _HELD_BITS:
             yield f"summed in {bits} bits", total, replace(total, width=bits)
+
+
+def _whole_in_window(one: Candidate) -> Iterator[Move]:
+    """One window for all registers of an alignment, whose terms are kept whole or not at all: with fewer bits
+    than the window needs, or a window for one register alone, most sums are cut where the unit cuts none."""
+    bits = dict.fromkeys(("c", "addends"), one.formats["c"].fraction_bits)
+    products = one.formats["a"].fraction_bits + one.formats["b"].fraction_bits
+    for step in one.steps_of(Align):
+        for most in range(4, 50):
+            table = tuple((name, min(most + bits.get(name, products), MAX_FRACTION_BITS)) for name in step.of)
+            changed = replace(step, fraction_bits=table, window=tuple((name, most) for name in step.of))
+            label = key_label(step, "window")
+            yield Move(label, f"{most} for all, terms whole", replacing_step(step, changed), 1)
 
 
 def _held(one: Candidate) -> Iterator[Move]:

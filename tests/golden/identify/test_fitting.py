@@ -562,3 +562,14 @@ def test_a_fit_of_a_rival_ends_where_a_change_explains_less_than_half(
 
     monkeypatch.setattr(fitting, "_step", stepped)
     assert fitting.fit_near(bank, fitting.Fit(start, 300), time.monotonic() + 60).wrong == 30
+
+
+def test_a_window_of_all_registers_is_tried_with_terms_that_are_kept_whole() -> None:
+    """A unit adds exactly what lies within 20 places of the largest exponent, and nothing else."""
+    ins = golden.instruction("volta", SMALL)
+    plain = candidate(ins, {})
+    bits, window = (("products", 60), ("c", 60)), (("products", 20), ("c", 20))
+    true = candidate(ins, {Align: {"fraction_bits": bits, "window": window}})
+    bank = bank_of(true, 40)
+    made = [move.apply(plain) for move in joint_keys.joint(plain) if move.key.endswith("window")]
+    assert 0 in [fitting.wrong_of(bank, one) for one in made if one is not None]
