@@ -378,7 +378,7 @@ def test_blocks_build_on_each_other(tmp_path: Path) -> None:
 def test_commands_that_are_right_pass() -> None:
     check_command("mmagold campaign 'wgmma*' --dots 1e9 --out x.json   # a remark")
     check_command("make -C rtl_tb/examples/own_unit SIM=icarus")
-    check_python("import golden\nfrom rtl_tb import DotProductTB\nfrom golden.publish import page\n")
+    check_python("import golden\nfrom rtl_tb import DotProductTB\nfrom golden.publish import site\n")
 
 
 @pytest.mark.long

@@ -668,8 +668,12 @@ class Fitting:
         # makes up for two others explains a part of the answers, and leads away from them.
         suggested = replaced_values(best.candidate, self._of(best).missed)
         tried = chain(suggested, single_changes(best.candidate, self.hints))
-        far = best.wrong > len(self.bank) // FITS.apart
-        return self._step(best, chain(joint(best.candidate), tried) if far else tried, deadline)
+        # Of changes that explain as much, one key comes before two, and before the fault of one key and
+        # another.
+        if best.wrong > len(self.bank) // FITS.apart:
+            pairs = (replace(move, rank=move.rank + 2) for move in joint(best.candidate))
+            tried = chain(pairs, tried)
+        return self._step(best, tried, deadline)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
         return self._step(best, joint(best.candidate), deadline)
