@@ -1,7 +1,9 @@
-"""Tests whose parameters show one rule on many subjects: random units, instructions, layouts.
+"""What `make test` leaves to `make test-all`, so that it takes minutes.
 
-`make test` runs one case in N of each (N is in `ONE_IN`), and `make test-all` all of them. A test whose
-parameters are rules of their own, such as faults that have to be found, has no place here.
+`ONE_IN` has tests whose parameters show one rule on many subjects: random units, instructions, layouts. One
+case in N of each runs by default. A test whose parameters are rules of their own, such as faults that have to
+be found, has no place there. `LONG` has whole checks and searches of four seconds and more, each with a test
+that keeps its rule by default.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ ONE_IN = {
     "golden/circuit/test_specification.py::test_units_with_any_keys_answer_as_the_reference": 5,
     "golden/circuit/test_windows.py::test_terms_of_every_distance_are_added_exactly": 5,
     "golden/identify/test_datapath.py::test_without_faults_it_is_the_core": 2,
+    "golden/identify/test_fixed_point.py::test_integers_of_signal_processors_are_found": 2,
+    "golden/identify/test_missing_operands.py::test_a_function_is_found_with_the_operands_that_it_takes": 2,
     "golden/kernels/test_triton_dot.py::test_a_loop_of_dots_gives_what_an_h100_answered": 3,
     "golden/model/test_blocks.py::test_examples": 2,
     "golden/model/test_blocks.py::test_random_units": 5,
@@ -33,6 +37,7 @@ ONE_IN = {
     "golden/model/test_models_agree.py::test_reference_general_and_lanes_agree": 3,
     "golden/model/test_reference.py::test_the_reference_is_the_oracle": 2,
     "golden/model/test_reference.py::test_the_reference_is_the_oracle_for_searched_cases": 2,
+    "golden/model/test_registers.py::test_random_units": 2,
     "golden/number/test_rounding.py::test_round_to_code_about_every_power_of_two": 2,
     "golden/program/test_bounds.py::test_random_units_keep_their_bounds": 5,
     "golden/program/test_real_units.py::test_examples": 5,
@@ -51,17 +56,112 @@ ONE_IN = {
     "hw_capture/products/test_layers.py::test_a_vector_times_a_matrix_without_the_matrix_unit": 2,
     "hw_capture/products/test_layers.py::test_sums_of_rows": 5,
     "rtl_tb/check/test_exported.py::test_verilator_and_icarus_read_it_without_a_warning": 4,
+    "rtl_tb/check/test_traffic_faults.py::test_an_integer_accumulator_in_each_of_its_bits": 3,
+    "rtl_tb/engines/test_builds.py::test_a_damaged_build_is_found_out_before_it_runs": 2,
     "rtl_tb/locate/test_kinds.py::test_what_is_drawn_has_its_inverse": 3,  # one of each kind
+    "rtl_tb/prove/test_proof.py::test_a_fused_dot_add_is_proved": 2,
 }
 """By test: of how many cases one is run, from the first on. 5 has no factor in common with the three
 instruction sets and the four kinds of random units, so that each of them comes."""
 
 
+LONG = {
+    "golden/cli/test_dissect.py": {
+        "test_a_box_that_nothing_explains_ends_with_status_1": (
+            "golden/identify/test_recordings.py::test_what_no_candidate_explains_is_said"
+        ),
+    },
+    "golden/identify/test_diagnosis.py": {
+        "test_two_faults_are_listed_as_two": ("::test_two_faults"),
+    },
+    "golden/identify/test_missing_operands.py": {
+        "test_modes_of_a_multiplier_are_found_one_by_one": (
+            "golden/identify/test_modes_and_state.py::test_each_mode_is_found_and_what_differs"
+        ),
+    },
+    "rtl_tb/check/test_check.py": {
+        "test_the_capsule_holds_the_story_and_repeats_it": (
+            "rtl_tb/check/test_capsule.py::test_other_vectors_than_those_that_failed_are_no_repetition"
+        ),
+    },
+    "rtl_tb/check/test_foreign_text.py": {
+        "test_a_fault_under_type_parameters_is_found_by_its_line": ("::test_every_construct_is_looked_at"),
+        "test_the_verdict_comes_first_and_the_search_ends_with_its_budget": (
+            "::test_looking_for_changes_ends_within_a_loop"
+        ),
+    },
+    "rtl_tb/check/test_named.py": {
+        "test_a_symptom_that_explains_everything_does_not_end_the_search_in_the_text": (
+            "rtl_tb/locate/test_search.py::test_a_planted_fault_is_found"
+        ),
+        "test_a_value_that_is_computed_once_is_named_with_its_line": (
+            "rtl_tb/locate/test_search.py::test_a_planted_fault_is_found"
+        ),
+    },
+    "rtl_tb/check/test_reasons.py": {
+        "test_a_valid_that_sticks": (
+            "rtl_tb/dut/test_handshakes.py::test_a_sound_unit_passes_and_wrong_ones_fail"
+        ),
+        "test_widths_that_the_lint_warns_of": (
+            "rtl_tb/locate/test_search.py::test_lines_that_the_lint_warns_of_come_first"
+        ),
+    },
+    "rtl_tb/dut/test_exclude.py": {
+        "test_a_fault_elsewhere_is_found_and_its_smallest_example_counts": (
+            "rtl_tb/check/test_check.py::test_a_wrong_f_is_found_named_and_placed"
+        ),
+    },
+    "rtl_tb/engines/test_builds.py": {
+        "test_a_source_that_is_saved_while_it_compiles": ("::test_a_source_that_changes_and_changes_back"),
+        "test_many_find_one_damaged_build_at_once": ("::test_a_damaged_build_is_found_out_before_it_runs"),
+    },
+    "rtl_tb/engines/test_fast.py": {
+        "test_the_harness_is_compiled_once_for_all_units_with_the_same_ports": (
+            "rtl_tb/engines/test_builds.py::test_a_build_is_found_again"
+        ),
+    },
+    "rtl_tb/flows/test_examples.py": {
+        "test_a_wrong_unit_fails_the_step_and_leaves_what_the_action_keeps": (
+            "::test_the_example_calls_the_action_with_inputs_that_it_has"
+        ),
+    },
+    "rtl_tb/locate/test_search.py": {
+        "test_a_search_takes_what_was_read_before": ("::test_a_planted_fault_is_found"),
+        "test_on_one_processor_the_text_has_its_turn_before_slow_hypotheses": (
+            "::test_a_planted_fault_is_found"
+        ),
+        "test_one_change_of_the_text_is_more_than_several_faults": (
+            "::test_of_equal_changes_the_likeliest_comes_first"
+        ),
+    },
+    "rtl_tb/prove/test_proof.py": {
+        "test_the_command_shows_a_counterexample_explained": (
+            "::test_a_rare_fault_is_refuted_by_operands_that_the_simulator_gets_wrong"
+        ),
+    },
+    "rtl_tb/qualify/test_equivalence.py": {
+        "test_a_rare_difference_gives_operands_on_which_the_simulator_differs": (
+            "rtl_tb/prove/test_proof.py::test_a_rare_fault_is_refuted_by_operands_that_the_simulator_gets_wrong"
+        ),
+    },
+    "rtl_tb/qualify/test_qualify.py": {
+        "test_survivors_are_proved_refuted_or_open": (
+            "rtl_tb/qualify/test_equivalence.py::test_what_is_no_transaction_is_open_and_says_why"
+        ),
+    },
+}
+"""By file and test: the test that keeps its rule by default, on a smaller unit or one stage at a time;
+`::test` is one of the same file."""
+
+
 def leave_to_the_long_run(items: Iterable[pytest.Item]) -> None:
-    """Marks all other cases `long`."""
+    """Marks all other cases `long`, and the tests of `LONG`."""
     seen: Counter[str] = Counter()
     for item in items:
         name = item.nodeid.partition("tests/")[2].partition("[")[0]
+        file, _, function = name.partition("::")
+        if function in LONG.get(file, ()):
+            item.add_marker(pytest.mark.long)
         if name in ONE_IN:
             if seen[name] % ONE_IN[name]:
                 item.add_marker(pytest.mark.long)

@@ -77,6 +77,18 @@ def test_style_refuses_nothing_and_all_is_looked_at(tmp_path: Path) -> None:
     assert result.passed and not [note for note in result.notes if "not known" in note], result.notes
 
 
+def test_the_verdict_comes_before_what_explains_it(tmp_path: Path) -> None:
+    wrong = ("assign sum = s0 + s1;", "assign sum = s0 - s1;")
+    heard: list[tuple[str, bool]] = []
+    check(
+        foreign(tmp_path, wrong),
+        options(tmp_path, budget=1, repair=0),
+        None,
+        lambda found, stage: heard.append((stage, found.example is not None)),
+    )
+    assert heard[0] == (explain.STAGES[0], False) and all(known for _, known in heard[1:])
+
+
 def test_a_fault_under_type_parameters_is_found_by_its_line(tmp_path: Path) -> None:
     wrong = ("assign sum = s0 + s1;", "assign sum = s0 - s1;")
     result = check(foreign(tmp_path, wrong), options(tmp_path, repair=120))
