@@ -91,12 +91,13 @@ def _answers(run: Callable[[str, Bits, str], Bits], count: int) -> dict[str, Any
 
 
 def differences(given: dict[str, Any], count: int) -> Iterator[str]:
-    """The names of what the model computes otherwise than a record says; of f32 the first `count` blocks."""
+    """The names of what differs between the model and a record; of f32 the first `count` of its blocks."""
 
     def model(name: str, codes: Bits, fmt: str) -> Bits:
         return FUNCTIONS[name](codes, fmt=fmt)
 
-    found = _answers(model, count)
+    recorded = min(map(len, given["f32"].values()), default=0)
+    found = _answers(model, min(count, recorded))
     yield from (name for name, answer in found["small"].items() if given["small"][name] != answer)
     for name, sums in found["f32"].items():
         yield from (f"{name} f32 block {one}" for one, s in sums.items() if given["f32"][name][one] != s)
