@@ -21,7 +21,7 @@ from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
 from golden.errors import SpecError
 from golden.model.instruction import Instruction
-from golden.program.modes import ModeField
+from golden.program.modes import ModeField, Modes
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.controls import answers_all, at_once, clear_given, clock_and_reset, decide, later_c
 from rtl_tb.dut.description import PLACEHOLDER
@@ -362,12 +362,16 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     word = match(module, fields, state=state).roles.get("flags") if status else None
     # One port with a bit for each flag says more than a port each: the order of its bits is given.
     flags = [] if word is not None and word.width == len(status) else _flag_ports(module, status)
-    apart = {*(name for names in modes.values() for name in names), *flags}
+    # A mode of one field in one port is matched here: the names of its values mean nothing to `match`.
+    mode = None if modes else _mode_port(module, unit)
+    apart = {*(name for names in modes.values() for name in names), *flags, *([mode] if mode else [])}
     others = replace(module, ports={name: port for name, port in module.ports.items() if name not in apart})
     if fields is not None:
-        gone = {name for name, ports in (("mode", modes), ("flags", flags)) if ports}
+        gone = {name for name, ports in (("mode", modes or mode), ("flags", flags)) if ports}
         fields = {name: item for name, item in fields.items() if name not in gone}
     found = match(others, fields, state=state)
+    if mode is not None:
+        found.roles["mode"] = Candidate((mode,), "input", module.ports[mode].width, ())
     if structure is not None and structure.has_registers:
         clock_and_reset(found, module, structure)
     decide(found, module, structure, state)
@@ -448,10 +452,28 @@ _OF_VALUES = {
 
 
 def _mode_ports(module: Module, unit: Instruction | None) -> dict[str, list[str]]:
-    """The ports of each field of `mode`, by their names and widths: one, or one for each of its bits.
-    Empty where no field has a port, or all lie in one; a field that none is found for has no ports."""
+    """The ports of each field of `mode`: one, or one for each of its bits. Empty where no field has a port,
+    or all lie in one; a field that none is found for has no ports."""
     if unit is None or unit.modes is None:
         return {}
+    found = _named_after_fields(module, unit.modes)
+    taken = [module.ports[name].width for names in found.values() for name in names]
+    several = len(found) > 1 or all(len(names) > 1 for names in found.values())
+    whole = max(taken, default=0) >= unit.modes.bits
+    return found if taken and (several or not whole) and not (several and whole) else {}
+
+
+def _mode_port(module: Module, unit: Instruction | None) -> str | None:
+    """The port of the only field of `mode`, which is named after the field or one of its values."""
+    if unit is None or unit.modes is None or len(unit.modes.fields) > 1:
+        return None
+    (names,) = _named_after_fields(module, unit.modes).values()
+    whole = [name for name in names if module.ports[name].width == unit.modes.bits]
+    return whole[0] if len(names) == 1 and whole else None
+
+
+def _named_after_fields(module: Module, modes: Modes) -> dict[str, list[str]]:
+    """The inputs that each field of `mode` is for, by their names and widths."""
     found: dict[str, list[str]] = {}
     taken: set[str] = set()
     inputs = {name: port for name, port in module.ports.items() if port.direction == "input" and port.width}
@@ -464,7 +486,7 @@ def _mode_ports(module: Module, unit: Instruction | None) -> dict[str, list[str]
         width = inputs[name].width
         return speaks and speaks + 4 * (width == part.bits) - 4 * (width > part.bits)
 
-    for part in unit.modes.fields:
+    for part in modes.fields:
         best = sorted(
             (
                 name
@@ -477,9 +499,7 @@ def _mode_ports(module: Module, unit: Instruction | None) -> dict[str, list[str]
         names = best[:1] or (bits if len(bits) == part.bits else [])
         found[part.name] = names
         taken |= set(names)
-    several = len(found) > 1 or all(len(names) > 1 for names in found.values())
-    whole = max((inputs[name].width for name in taken), default=0) >= unit.modes.bits
-    return found if taken and (several or not whole) and not (several and whole) else {}
+    return found
 
 
 def _flag_ports(module: Module, status: Sequence[Sequence[str]]) -> list[str]:
@@ -815,6 +835,8 @@ def _idle(name: str, why: str) -> int:
 def _tied(port: Port) -> str:
     """The value of an input that is tied: a name where its type has names."""
     if not port.items:
+        if port.width == 1 and _RESET_LOW.search(port.name):
+            return f"1{GUESS}: a reset by its name"
         return f"0{GUESS}" if port.width == 1 else f"0{GUESS}: {_bits(port)}"
     names = list(port.items)
     return f"{names[0]}{GUESS}: one of {_some(names)}"

@@ -329,8 +329,9 @@ _MAC = (
 )
 
 
-def drafted_unit(folder: Path, text: str, state: str = "") -> str:
-    (folder / "unit.yaml").write_text(_MAC.replace("STATE", state))
+def drafted_unit(folder: Path, text: str, state: str = "", multiply: str = "to: products") -> str:
+    unit = _MAC.replace("STATE", state).replace("to: products", multiply)
+    (folder / "unit.yaml").write_text(unit)
     (folder / "m.sv").write_text(text)
     return draft([folder / "m.sv"], instruction=str(folder / "unit.yaml"), folder=folder)
 
@@ -361,6 +362,20 @@ def test_a_reset_and_an_enable_without_a_name(tmp_path: Path) -> None:
     )
     assert "reset: {port: zap, active: low, synchronous: false" in text
     assert "  enable: moves  # GUESS: it stops every register" in text and "constants" not in text
+
+
+def test_the_port_of_the_only_mode_is_named_after_it(tmp_path: Path) -> None:
+    """Other inputs of one bit come before it; a second reset is tied so that it lets the unit run."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk_i, input sync_rst_ni, input acc_flag_i, input acc_sub_i, "
+        "input signed [7:0] op1_i, op2_i, input signed [31:0] acc_i, output signed [31:0] res_o);\n"
+        "  assign res_o = acc_sub_i ? acc_i - op1_i * op2_i : acc_i + op1_i * op2_i;\nendmodule\n",
+        "modes: {sub: [none, product]}\n",
+        "to: products, negate: $sub",
+    )
+    assert "  mode: acc_sub_i\n" in text
+    assert "  acc_flag_i: 0  # GUESS\n" in text and "sync_rst_ni: 1  # GUESS: a reset" in text
 
 
 def test_a_processing_element(tmp_path: Path) -> None:
