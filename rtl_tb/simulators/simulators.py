@@ -592,6 +592,8 @@ ERROR_LINES = (
 )
 
 
+_MISSING = re.compile(r"Cannot find file containing \w+: ('[^']+')")
+"""What Verilator says of a module, an interface or a package that no source has."""
 FURTHER_LINES = re.compile(r"^(?:\S+:\d+:)?\s+: (?:\.\.\. )?(?P<text>.+)|^(?P<note>\S+:\d+:\d+: note: .+)")
 """What Verilator, Icarus Verilog and compilers say in the lines below an error that belong to it."""
 
@@ -608,8 +610,13 @@ def first_error(text: str) -> str:
         matches = [(at, match["text"].strip()) for at, match in enumerate(map(pattern.match, lines)) if match]
         found = list(dict.fromkeys(each for _, each in matches))
         if found:
+            first, *more = found
+            if _MISSING.search(first):  # all that is missing is named at once, so that it is looked for once
+                names = dict.fromkeys(_MISSING.findall(text))
+                first = f"{first}, {', '.join(list(names)[1:])}".rstrip(", ")
+                more = [each for each in more if not _MISSING.search(each)]
             further = _further(lines[matches[0][0] + 1 :])
-            return ", ".join([found[0], *further]) + (f"; and {len(found) - 1} more" if found[1:] else "")
+            return ", ".join([first, *further]) + (f"; and {len(more)} more" if more else "")
     return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
 
 

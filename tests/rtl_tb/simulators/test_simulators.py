@@ -227,6 +227,11 @@ def test_the_simulators_own_message_once(tmp_path, name):
             "a.sv:2:3: no such",
         ),
         ("%Error-PINNOTFOUND: a.sv:4:5: Pin 'q'\n%Error: a.sv:6:1: other\n", "a.sv:4:5: Pin 'q'; and 1 more"),
+        (
+            "%Error: a.sv:4:5: Cannot find file containing module: 'p'\n"
+            "%Error: a.sv:6:5: Cannot find file containing module: 'q'\n%Error: a.sv:9:1: other\n",
+            "a.sv:4:5: Cannot find file containing module: 'p', 'q'; and 1 more",
+        ),
         ("a.sv:7: error: Unknown module type: q\na.sv:7: error: Unknown module type: q\n2 error(s)\n", None),
         ("dut.cpp:3:1: fatal error: lz4.h: No such file or directory\nmake: *** [x] Error 1\n", None),
         (
