@@ -56,10 +56,13 @@ ONE_IN = {
     "hw_capture/products/test_layers.py::test_a_vector_times_a_matrix_without_the_matrix_unit": 2,
     "hw_capture/products/test_layers.py::test_sums_of_rows": 5,
     "rtl_tb/check/test_exported.py::test_verilator_and_icarus_read_it_without_a_warning": 4,
+    "rtl_tb/check/test_flags.py::test_riscvs_word_of_flags_has_a_bit_that_is_always_0": 2,
+    "rtl_tb/check/test_loads.py::test_climbs_end_at_the_ends": 2,
     "rtl_tb/check/test_traffic_faults.py::test_an_integer_accumulator_in_each_of_its_bits": 3,
     "rtl_tb/engines/test_builds.py::test_a_damaged_build_is_found_out_before_it_runs": 2,
     "rtl_tb/locate/test_kinds.py::test_what_is_drawn_has_its_inverse": 3,  # one of each kind
     "rtl_tb/prove/test_proof.py::test_a_fused_dot_add_is_proved": 2,
+    "rtl_tb/tb/test_vhdl.py::test_a_wrong_unit_and_bits_that_are_no_level_fail": 2,
 }
 """By test: of how many cases one is run, from the first on. 5 has no factor in common with the three
 instruction sets and the four kinds of random units, so that each of them comes."""
@@ -77,6 +80,17 @@ LONG = {
     "golden/identify/test_missing_operands.py": {
         "test_modes_of_a_multiplier_are_found_one_by_one": (
             "golden/identify/test_modes_and_state.py::test_each_mode_is_found_and_what_differs"
+        ),
+        "test_the_search_starts_at_what_a_dot_product_without_c_is_meant_to_be": (
+            "::test_a_unit_of_the_language_is_found_as_it_is_written"
+        ),
+        "test_what_is_not_explained_is_said_without_operands_that_the_unit_lacks": (
+            "golden/identify/test_recordings.py::test_what_no_candidate_explains_is_said"
+        ),
+    },
+    "golden/proof/test_equality.py": {
+        "test_the_command_proves_refutes_or_says_what_is_open": (
+            "::test_the_verdict_is_what_all_operands_say"
         ),
     },
     "rtl_tb/check/test_check.py": {
@@ -111,8 +125,15 @@ LONG = {
             "rtl_tb/check/test_check.py::test_a_wrong_f_is_found_named_and_placed"
         ),
     },
+    "rtl_tb/dut/test_vhdl.py": {
+        "test_what_synthesis_leaves_out_refuses_no_unit": (
+            "rtl_tb/dut/test_init.py::test_what_synthesis_leaves_out_refuses_no_unit"
+        ),
+    },
     "rtl_tb/engines/test_builds.py": {
+        "test_a_build_without_its_program_is_no_build": ("::test_damage_beside_the_program"),
         "test_a_source_that_is_saved_while_it_compiles": ("::test_a_source_that_changes_and_changes_back"),
+        "test_all_runs_of_a_check_are_of_one_build": ("::test_a_build_is_found_again"),
         "test_many_find_one_damaged_build_at_once": ("::test_a_damaged_build_is_found_out_before_it_runs"),
     },
     "rtl_tb/engines/test_fast.py": {

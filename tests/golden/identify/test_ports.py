@@ -99,7 +99,10 @@ BARE = {
 }
 
 
-@pytest.mark.parametrize("case", BARE)
+# A constant is a result of every operand, so that the search for a condition takes its whole time.
+@pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=pytest.mark.long) if one == "constant" else one for one in BARE]
+)
 def test_a_unit_without_arithmetic_is_named_plainly(case: str) -> None:
     name, answer, slug, words = BARE[case]
     ins = golden.instruction(*MIXED) if name == "mixed" else golden.load_instruction(UNITS[name])
