@@ -116,9 +116,8 @@ class Exhaustion:
 
     def columns(self, given: Mapping[str, Values]) -> dict[str, Values]:
         """The numbers of a block for which all that is assumed holds, side by side."""
-        found = self._numbers(given, order([self._assumed]))[self._assumed].known
-        whole = np.broadcast_arrays(*given.values(), found)
-        allowed = whole[-1].astype(bool)
+        found = _may_hold(self._numbers(given, order([self._assumed]))[self._assumed])
+        *whole, allowed = np.broadcast_arrays(*given.values(), found)
         return {name: each[allowed] for name, each in zip(given, whole, strict=False)}
 
     def _block(self, high: int) -> dict[str, Values]:
@@ -146,7 +145,7 @@ class Exhaustion:
         doubt = _either(unit.unknown, spec.unknown)
         if doubt is not None:
             differ = differ & ~doubt
-        allowed = numbers[self._assumed].known.astype(bool)
+        allowed = _may_hold(numbers[self._assumed])
         wrong = (differ != 0) & allowed
         unknown = np.zeros_like(wrong) if doubt is None else (doubt != 0) & allowed & ~wrong
         shape = np.broadcast_shapes(*(each.shape for each in given.values()))
@@ -173,6 +172,11 @@ def _values(given: Mapping[str, Values], where: Values) -> dict[str, int]:
     """The operands of the first place of a block."""
     at = int(np.argmax(where))
     return {name: int(np.broadcast_to(each, where.shape).flat[at]) for name, each in given.items()}
+
+
+def _may_hold(assumed: Numbers) -> Values:
+    """Where an assumption holds, or may hold by what is unknown: these operands are not left out."""
+    return np.asarray(_either(assumed.known, assumed.unknown) != 0)
 
 
 def _either(one: Values | None, other: Values | None) -> Values | None:

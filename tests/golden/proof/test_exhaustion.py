@@ -119,6 +119,14 @@ def test_one_wrong_operand_is_found_and_one_that_is_excluded_is_not() -> None:
     assert run(two(words, spec, unit, words.invert(rare))) == ((1 << 18) - 1, None, "")
 
 
+def test_an_assumption_about_what_is_unknown_leaves_no_operand_out() -> None:
+    words = Words()
+    a, held = words.variable("a", 4), words.variable("held", 1)
+    wrong = words.choose(words.equal(a, words.constant(3, 4)), words.constant(0, 4), a)
+    assert run(two(words, a, wrong, assumed=held))[1] == {"a": 3}
+    assert run(two(words, a, a, assumed=held))[0] == 16
+
+
 def test_a_result_that_may_depend_on_x_or_a_register_is_not_proved() -> None:
     words = Words()
     a, x = words.variable("a", 8), words.variable("x.1@2", 1)
