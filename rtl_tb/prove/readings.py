@@ -233,6 +233,7 @@ class _Flow:
         self.written: set[Any] = set()
         self.blocking: set[Any] = set()
         self.early: set[Any] = set()
+        self._entered: set[Any] = set()
         self._statement(body, frozenset())
 
     def _statement(self, node: Any, known: frozenset[Any]) -> frozenset[Any]:
@@ -247,8 +248,7 @@ class _Flow:
             case "ExpressionStatement":
                 return self._expression(node.expr, known)
             case "VariableDeclStatement":
-                if node.symbol.initializer is not None:
-                    known = self._expression(node.symbol.initializer, known)
+                return self._declared(node.symbol, known)
             case "ConditionalStatement":
                 for each in node.conditions:
                     known = self._expression(each.expr, known)
@@ -265,6 +265,8 @@ class _Flow:
                     ways.append(known)
                 return frozenset.intersection(*ways)
             case "ForLoopStatement":
+                for variable in node.loopVars:
+                    known = self._declared(variable, known)
                 for each in (*node.initializers, *([node.stopExpr] if node.stopExpr is not None else [])):
                     known = self._expression(each, known)
                 known = self._statement(node.body, known)
@@ -286,6 +288,14 @@ class _Flow:
             case _:
                 node.visit(lambda each: self._use(each, known) if isinstance(each, ast.Expression) else None)
         return known
+
+    def _declared(self, variable: Any, known: frozenset[Any]) -> frozenset[Any]:
+        """The same of a declaration, which sets an automatic variable that it initialises: a static one is
+        initialised once, before any operands."""
+        if variable.initializer is None:
+            return known
+        known = self._expression(variable.initializer, known)
+        return known | {variable} if variable.lifetime.name == "Automatic" else known
 
     @staticmethod
     def _full(node: Any) -> bool:
@@ -309,9 +319,11 @@ class _Flow:
                 function = each.subroutine
                 for one in each.arguments:
                     known = self._expression(one, known)
-                if function not in done:
+                if function not in done and function not in self._entered:  # one may call itself
                     done.append(function)
+                    self._entered.add(function)
                     known = self._statement(function.body, known)
+                    self._entered.remove(function)
                 return ast.VisitAction.Skip
             self._use(each, known)
             return None

@@ -32,6 +32,11 @@ def function(kind: str) -> str:
 
 # What the search proved, and simulators show to be wrong at one value of c.
 TWO = {
+    "a static variable of a function": (
+        "function [31:0] f(input [31:0] x); static logic [31:0] y = x; f = y ^ x; y = x; endfunction"
+        " logic [31:0] p; always_comb p = f(right);" + taken("right ^ p"),
+        "reads y before it sets it",
+    ),
     "a list without an operand": (
         f"logic k; always @(a or b) k = {RARE};" + taken(f"right ^ 32'(k != ({RARE}))"),
         "reads c and does not wait",
@@ -125,6 +130,12 @@ ONE = {
     + taken("p"),
     "a function of its arguments": "function [31:0] f; input [31:0] x; reg [31:0] y; begin y = x; f = y; end "
     "endfunction wire [31:0] p = f(right);" + taken("p"),
+    "a loop and a variable of a function": PART
+    + "function automatic [31:0] f(input [31:0] x); logic [31:0] y = x; y = y ^ 0; f = 0;"
+    "for (int i = 0; i < 32; i = i + 1) f[i] = y[i]; endfunction always_comb p = f(right);" + taken("p"),
+    "a function that calls itself": PART
+    + "function automatic [31:0] f(input [31:0] x, input int n); if (n == 0) f = x; else f = f(x, n - 1);"
+    "endfunction always_comb p = f(right, 3);" + taken("p"),
     "a branch for assertions": "`ifndef SYNTHESIS\nalways @(posedge clk) assert (d == d);\n`endif\n"
     + taken("right"),
 }
