@@ -174,10 +174,9 @@ def joined(parts: Sequence[Numbers]) -> Numbers:
 
 def bit_length(words: Array) -> Array:
     """Bit lengths of unsigned 64-bit integers, int64."""
-    # Two halves of 32 bits are exact in float64, whose exponent is the bit length.
-    high = np.frexp((words >> np.uint64(32)).astype(np.float64))[1]
-    low = np.frexp((words & np.uint64(0xFFFFFFFF)).astype(np.float64))[1]
-    return np.where(high > 0, high + 32, low).astype(np.int64)
+    # The exponent of float64 is the bit length. The bit below the leading one is cleared where it is set, so
+    # that no rounding reaches the next power of two.
+    return np.asarray(np.frexp((words & ~(words >> np.uint64(1))).astype(np.float64))[1].astype(np.int64))
 
 
 def decode(fmt: Format, codes: Array) -> Numbers:

@@ -61,7 +61,7 @@ def _length(numbers: Ints) -> Ints:
 
 def _power(exponent: Ints) -> Ints:
     """2**exponent; 0 where the exponent is negative."""
-    return np.where(exponent < 0, np.int64(0), np.int64(1) << np.clip(exponent, 0, 62))
+    return np.where(exponent < 0, np.int64(0), np.int64(1) << np.minimum(np.maximum(exponent, 0), 62))
 
 
 def _anything(draw: Draw, width: Ints) -> Ints:

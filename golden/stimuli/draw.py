@@ -76,7 +76,11 @@ class Draw:
     def _words(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> Bits:
         """Random words of a little-endian dtype, cut from the generator's own: the same on every machine."""
         count = math.prod(shape)
-        whole = self.rng.integers(0, 1 << 64, -(-count * kind.itemsize // 8), np.uint64)
+        size, own = -(-count * kind.itemsize // 8), self.rng.bit_generator
+        # A generator of 64 bits gives the words of `integers` without its checks, which take longer than few
+        # words do.
+        raw = isinstance(own, np.random.PCG64)
+        whole = own.random_raw(size) if raw else self.rng.integers(0, 1 << 64, size, np.uint64)
         return whole.astype(_U64, copy=False).view(kind)[:count].reshape(shape)
 
     def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
@@ -141,7 +145,7 @@ class Draw:
             end[normal] if isinstance(normal, bool) else np.where(normal, end[1], end[0]) for end in ends
         )
         most_x, most_y = highest_exponent(x), highest_exponent(y)
-        reach = np.clip(target, least_x + least_y, most_x + most_y)
+        reach = np.minimum(np.maximum(target, least_x + least_y), most_x + most_y)
         low, high = np.maximum(least_x, reach - most_y), np.minimum(most_x, reach - least_y)
         first = self.pick(low, high, target.shape)
         return first, reach - first
