@@ -1,28 +1,52 @@
 """Changes of instructions that the default vectors hardly show: what a fault could hide in.
 
-    .venv/bin/python campaigns/rare_changes.py [--count 200000] [--rare 5] [NAME ...]
+    .venv/bin/python campaigns/rare_changes.py [--count 200000] [NAME ...]
+    .venv/bin/python campaigns/rare_changes.py --random 500 --each 10 --seed 1 --out rare.json [NAME ...]
 
-Every change that the diagnosis knows (golden/identify/diagnose/mutations) is made to one instruction of each
-of twelve families, or to those that are named, and run on the default set of vectors. Of those that fewer
-than --rare results show, operands of every kind, aimed at the instruction and at the changed
-one, say whether they can be seen at all. A change that can, and hardly is, is printed: stimuli should aim
-there.
+First form: every change that the diagnosis knows (golden/identify/diagnose/mutations) is made to one
+instruction of each of twelve families, or to those that are named. Of those that fewer than LEAST results
+show, operands of every kind, aimed at the instruction and at the changed one, say whether they can be seen at
+all. A change that can, and hardly is, is printed: stimuli should aim there.
+
+Second form: nobody's list. Programs are drawn by a seed from all architectures (one of each combination of
+steps, formats and K), or those that are named take turns. Each becomes its circuit
+(golden/circuit/specification.py), and one word of that is changed at random: another operation, another
+operand, a constant that is one off, a bit that is stuck. The default vectors run through both, chunk by
+chunk, until LEAST results differ. A change that fewer show is proved equivalent by the prover (golden/proof),
+or operands that show it are found, or it stays open: each of the last two is for a person to look at.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+import math
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import runner
 
+import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
+from golden.circuit.specification import Circuit, circuit_of
+from golden.circuit.words import NATIVE, CircuitError, Values, Word, Words, compute, order
 from golden.errors import MmagoldError
 from golden.identify.diagnose.mutations import of_program
 from golden.model.instruction import Instruction
+from golden.proof.problem import VECTORS, Problem
+from golden.proof.solver import again
+from golden.proof.sweep import OPEN, PROVED, Sweep
+from golden.proof.verdict import searched
 from golden.vectors import default_set
 
+LEAST = 20
+"""Results that a change has to show in: with a twentieth of the vectors one still does."""
 MMA = "mma.sync.aligned.m16n8k"
 NAMES = (
     ("volta", "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16"),
@@ -43,6 +67,9 @@ NAMES = (
 )
 
 
+# Changes that the diagnosis knows ---------------------------------------------------------------------------
+
+
 def told(one: Instruction, changed: Instruction) -> Counter[str]:
     """By kind, results that differ."""
     found: Counter[str] = Counter()
@@ -55,7 +82,7 @@ def told(one: Instruction, changed: Instruction) -> Counter[str]:
     return +found
 
 
-def examine(ins: Instruction, count: int, rare: int) -> tuple[int, int]:
+def examine(ins: Instruction, count: int) -> tuple[int, int]:
     """How many changes were made, and how many of them are rare and can be seen; prints these."""
     vectors = default_set(ins, count, seed=1)
     made = hidden = 0
@@ -68,23 +95,340 @@ def examine(ins: Instruction, count: int, rare: int) -> tuple[int, int]:
             continue
         made += 1
         shown = int((changed.dot(**vectors.operands) != vectors.d).sum())
-        if shown < rare and (kinds := told(ins, changed)):
+        if shown < LEAST and (kinds := told(ins, changed)):
             hidden += 1
             print(f"  {change.slug}: {shown} of {count:,}; {dict(kinds.most_common(3))}", flush=True)
     return made, hidden
 
 
+# Random changes of a circuit --------------------------------------------------------------------------------
+
+
+def programs() -> list[list[str]]:
+    """Instructions without twins, of all architectures, in groups of the same kinds of steps and operands."""
+    groups: dict[Any, dict[Any, str]] = defaultdict(dict)
+    for architecture in golden.architectures():
+        for ins in golden.instructions(architecture):
+            pattern = ins.pattern and ins.pattern.name
+            integer = not ins.formats["a"].is_float
+            kinds = {type(step).__name__ for step in ins.program.operations[0].steps}
+            several = len(ins.program.operations) > 1
+            shape = *sorted(kinds), several, integer, pattern, ins.scale_block is not None
+            own = repr(ins.program), *ins.formats.items(), pattern, ins.ordered_metadata, ins.scale_block
+            groups[shape].setdefault(own, f"{architecture}:{ins.name}")
+    return [[*group.values()] for group in groups.values()]
+
+
+def circuit(ins: Instruction) -> tuple[Circuit, dict[str, tuple[str, int]]]:
+    """The circuit of an instruction whose variables are the elements of its operands, and for each variable
+    the operand and the place in it."""
+    words, inputs, places = Words(), {}, {}
+    for name, shape in ins.operand_shapes(matrices=False).items():
+        bits = ins.code_format(name).bits
+        elements = []
+        for at in range(shape[0] if shape else 1):
+            elements.append(words.variable(f"{name}[{at}]", bits))
+            places[f"{name}[{at}]"] = name, at
+        inputs[name] = words.concat(*reversed(elements))
+    return circuit_of(ins, words, inputs), places
+
+
+def changed_words(
+    words: Words, word: Word, live: int, near: Sequence[Word], rng: random.Random
+) -> Iterator[tuple[str, Word]]:
+    """What a word may be in its place: its operation on other operands (also of those `near`), another
+    operation, a stuck bit."""
+    ones = (1 << word.width) - 1
+    for place, arg in enumerate(word.args if word.op != "extract" else ()):
+        for what, other in _changed_operands(words, place, arg, near, rng):
+            yield what, again(words, word, [*word.args[:place], other, *word.args[place + 1 :]])
+    bit = words.constant(1 << rng.choice([at for at in range(word.width) if live >> at & 1]), word.width)
+    yield "a bit is 0", words.both(word, words.invert(bit))
+    yield "a bit is 1", words.either(word, bit)
+    yield "a bit is turned", words.differ(word, bit)
+    args = word.args
+    one = words.constant(1, word.width)
+    if word.op in ("add", "sub"):
+        swapped = {"add": words.sub, "sub": words.add}[word.op]
+        yield "add and subtract", swapped(*args)
+        yield "one more", words.add(word, one)
+        yield "one less", words.sub(word, one)
+    if word.op == "sub":
+        yield "the other way round", words.sub(args[1], args[0])
+    if word.op == "add":
+        yield "or for the sum", words.either(*args)
+    if word.op in ("add", "sub", "mul", "and", "or", "xor"):
+        yield "the first operand alone", args[0]
+        yield "the second operand alone", args[1]
+    for op, other in (("and", words.both), ("or", words.either), ("xor", words.differ)):
+        if word.op in ("and", "or", "xor") and word.op != op:
+            yield f"{op} for {word.op}", other(*args)
+    if word.op in ("not", "neg"):
+        yield "the operand itself", args[0]
+    if word.op == "neg":
+        yield "one's complement", words.invert(args[0])
+    if word.op in ("shl", "lshr", "ashr"):
+        yield "not shifted", args[0]
+        for what, by in (("one more", 1), ("one less", ones)):
+            amount = words.add(args[1], words.constant(by, args[1].width))
+            yield f"shifted by {what}", again(words, word, [args[0], amount])
+    if word.op == "lshr":
+        yield "signed", words.shift_right_signed(*args)
+    if word.op == "ashr":
+        yield "unsigned", words.shift_right(*args)
+    if word.op in ("ult", "slt"):
+        less, rest = (words.less, words.less_signed) if word.op == "ult" else (words.less_signed, words.less)
+        yield "or equal", words.invert(less(args[1], args[0]))
+        yield "greater", less(args[1], args[0])
+        yield "signed or not", rest(*args)
+    if word.op == "ite":
+        yield "the other way round", words.choose(args[0], args[2], args[1])
+        yield "always the first", args[1]
+        yield "always the second", args[2]
+    if word.op == "sext":
+        yield "no sign", words.extend(args[0], word.width)
+    if word.op == "extract":
+        low, whole = int(word.value or 0), args[0]
+        for by in (-1, 1):
+            if low + by >= 0 and low + by + word.width <= whole.width:
+                yield f"{by:+} bit", words.extract(whole, low + by, word.width)
+
+
+def _changed_operands(
+    words: Words, place: int, arg: Word, near: Sequence[Word], rng: random.Random
+) -> Iterator[tuple[str, Word]]:
+    """Other operands for one place of an operation."""
+    bit = words.constant(1 << rng.randrange(arg.width), arg.width)
+    if arg.constant is not None:
+        yield "a constant is one more", words.constant(arg.constant + 1, arg.width)
+        yield "a constant is one less", words.constant(arg.constant - 1, arg.width)
+    yield f"operand {place}: a bit is turned", words.differ(arg, bit)
+    yield f"operand {place}: a bit is 0", words.both(arg, words.invert(bit))
+    yield f"operand {place}: a bit is 1", words.either(arg, bit)
+    others = [one for one in near if one.width == arg.width and one is not arg]
+    if others:
+        yield f"operand {place}: another signal", rng.choice(others)
+
+
+def live_bits(root: Word) -> dict[Word, int]:
+    """Of each word the bits that the root may depend on, as a mask."""
+    live: dict[Word, int] = defaultdict(int)
+    live[root] = (1 << root.width) - 1
+    for word in reversed(order([root])):
+        mask = live[word]
+        for place, arg in enumerate(word.args):
+            ones = (1 << arg.width) - 1
+            match word.op:
+                case "extract":
+                    own = mask << int(word.value or 0)
+                case "concat":
+                    own = mask >> word.args[1].width if place == 0 else mask
+                case "and" | "or" | "xor" | "not":
+                    own = mask
+                case "ite" if place:
+                    own = mask
+                case "add" | "sub" | "mul" | "neg":
+                    own = (1 << mask.bit_length()) - 1
+                case _:
+                    own = ones if mask else 0
+            live[arg] |= own & ones
+    return live
+
+
+def with_change(words: Words, root: Word, word: Word, instead: Word) -> Word:
+    """The root with a word in the place of another."""
+    made = {word: instead}
+    for one in order([root]):
+        if one not in made:
+            args = [made.get(arg, arg) for arg in one.args]
+            if any(new is not old for new, old in zip(args, one.args, strict=True)):
+                made[one] = again(words, one, args)
+    return made.get(root, root)
+
+
+class Change:
+    """One changed word: the result with it, in how many vectors the word differs, and in how many of them the
+    result."""
+
+    def __init__(self, words: Words, root: Word, word: Word, instead: Word, what: str) -> None:
+        self.word, self.instead, self.what = word, instead, what
+        self.root = with_change(words, root, word, instead)
+        self.met = self.shown = 0
+        known = set(order([root]))
+        first = [one for one in order([instead]) if one not in known]
+        seen = known | set(first)
+        self.first, self.rest = first, [one for one in order([self.root]) if one not in seen]
+
+    def run(self, base: Mapping[Word, Values], root: Word, size: int) -> None:
+        """Counts the results of a chunk that differ, of whose words `base` has the numbers."""
+        here = dict(base)
+        for one in self.first:
+            here[one] = _value(one, here, {}, slice(0, size))
+        rows = np.flatnonzero(here[self.instead] != here[self.word])
+        if not len(rows):
+            return
+        self.met += len(rows)
+        part: dict[Word, Values] = {self.word: here[self.instead][rows]}
+
+        def of(one: Word) -> Values:
+            if one not in part:
+                part[one] = here[one][rows]
+            return part[one]
+
+        for one in self.rest:
+            for arg in one.args:
+                of(arg)
+            part[one] = _value(one, part, {}, slice(0, len(rows)))
+        self.shown += int(np.count_nonzero(of(self.root) != base[root][rows]))
+
+
+def _value(one: Word, known: Mapping[Word, Values], columns: Mapping[str, Values], rows: slice) -> Values:
+    """The numbers of a word, of whose operands they are known."""
+    if one.op == "var":
+        return columns[str(one.value)][rows]
+    if one.op == "const":
+        return np.full(rows.stop - rows.start, one.value, np.uint64 if one.width <= NATIVE else object)
+    return compute(one.op, one.width, [known[arg] for arg in one.args], one.args, one.value)
+
+
+def draw(words: Words, root: Word, count: int, rng: random.Random) -> list[Change]:
+    """Changes of words that the root is made of: a kind of word is drawn first (its operation, its width, its
+    operands'), then one of that kind, so that k equal multipliers are no more likely than one rounding."""
+    kinds: dict[Any, list[Word]] = defaultdict(list)
+    own, live = order([root]), live_bits(root)
+    at = {word: place for place, word in enumerate(own)}
+    for word in own:
+        if word.op not in ("var", "const") and live[word]:
+            kinds[word.op, word.width, *(arg.op for arg in word.args)].append(word)
+    names, found = list(kinds), []
+    while len(found) < count:
+        word = rng.choice(kinds[rng.choice(names)])
+        # Another signal: one that was made not long before.
+        near = own[max(at[word] - 60, 0) : at[word]]
+        what, instead = rng.choice(list(changed_words(words, word, live[word], near, rng)))
+        if instead is word:
+            continue
+        change = Change(words, root, word, instead, what)
+        if change.root is not root:
+            found.append(change)
+    return found
+
+
+def examine_random(name: str, each: int, seed: str, count: int, prove: float) -> list[dict[str, Any]]:
+    """Random changes of one instruction, a row each."""
+    ins, rng = resolve(name).stateless, random.Random(f"{name} {seed}")
+    try:
+        made, places = circuit(ins)
+    except CircuitError as error:
+        return [{"name": name, "state": "no circuit", "why": str(error)}]
+    words, root = made.words, made.outputs["d"]
+    own = order([root])
+    points = {word: label for label, word in made.points.items()}
+    changes = draw(words, root, each, rng)
+    drawn = default_set(ins, count, seed=1)
+    columns = {
+        label: (codes[:, at] if codes.ndim == 2 else codes).astype(np.uint64)
+        for label, (operand, at) in places.items()
+        for codes in [drawn.operands[operand]]
+    }
+    # Few vectors first: most changes are seen by them.
+    edges = [0, 2000, *range(20_000, count, 20_000), count]
+    for start, end in pairwise(edges):
+        open_ = [change for change in changes if change.shown < LEAST]
+        if not open_ or start >= end:
+            break
+        base: dict[Word, Values] = {}
+        for word in own:
+            base[word] = _value(word, base, columns, slice(start, end))
+        if (base[root] != drawn.d[start:end]).any():
+            return [{"name": name, "state": "the circuit is not the model"}]
+        for change in open_:
+            change.run(base, root, end - start)
+    rows = []
+    for change in changes:
+        row = {"name": name, "word": repr(change.word), "what": change.what, "met": change.met}
+        row |= {"shown": change.shown, "draw": seed}
+        row["made of"] = _text(change.word, points)
+        if change.shown < LEAST:
+            row |= settled(ins, made, change, columns, places, prove)
+        rows.append(row)
+    return rows
+
+
+def settled(
+    ins: Instruction, made: Circuit, change: Change, columns: Mapping[str, Values],
+    places: Mapping[str, tuple[str, int]], seconds: float,
+) -> dict[str, Any]:  # fmt: skip
+    """Whether a change that is hardly seen can be seen at all."""
+    start = time.monotonic()
+    problem = Problem(
+        made.words, made.points, made.facts, made.outputs["d"], change.root, made.assumed,
+        {name: [int(code) for code in column[:VECTORS]] for name, column in columns.items()},
+        {name: ins.code_format(operand).bits for name, (operand, _) in places.items()},
+        made.codes,
+    )  # fmt: skip
+    verdict, values = searched(Sweep(problem, start + seconds)) if seconds else (OPEN, None)
+    row: dict[str, Any] = {"verdict": verdict, "seconds": round(time.monotonic() - start, 1)}
+    if values is not None:
+        row["operands"] = {name: hex(code) for name, code in values.items() if code}
+    return row
+
+
+def _text(word: Word, points: Mapping[Word, str], depth: int = 2) -> str:
+    """A word by the names of what it is made of."""
+    if word in points:
+        return points[word]
+    if word.op in ("var", "const"):
+        return str(word.value)
+    if not depth:
+        return repr(word)
+    return f"{word.op}({', '.join(_text(arg, points, depth - 1) for arg in word.args)})"
+
+
+def campaign(given: argparse.Namespace) -> None:
+    """Draws programs and changes them, until there are so many changes; prints those that are hardly seen."""
+    rng = random.Random(given.seed)
+    groups = [[name] for name in given.names] or programs()
+    turns = [rng.choice(groups[n % len(groups)]) for n in range(-(-given.random // given.each))]
+    tasks = (
+        (name, given.each, f"{given.seed} {n}", given.count, given.prove) for n, name in enumerate(turns)
+    )
+    rows: list[dict[str, Any]] = []
+    for _, found in runner.results(examine_random, tasks, given.jobs, seconds=given.seconds):
+        rows += found
+        for row in found:
+            if row.get("shown", 0) < LEAST and row.get("verdict") != PROVED:
+                print(row, flush=True)
+        print(f"{len(rows)}: {found[0]['name']}", flush=True)
+        runner.write(given.out, rows)
+    states = Counter(row.get("state", row.get("verdict", "seen")) for row in rows)
+    print(f"{len(rows):,} changes of {len({row['name'] for row in rows})} programs: {dict(states)}")
+
+
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("names", nargs="*", help="instructions or unit files in place of the twelve")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "names", nargs="*", help="instructions or unit files in place of the twelve, or of all"
+    )
     parser.add_argument("--count", type=int, default=200_000, help="vectors of the default set")
-    parser.add_argument("--rare", type=int, default=5, help="what fewer results show is rare")
+    parser.add_argument("--random", type=int, default=0, help="random changes of circuits")
+    parser.add_argument("--each", type=int, default=10, help="of each program that is drawn")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--prove", type=float, default=20, help="seconds of a proof")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="after which no further program begins"
+    )
+    parser.add_argument("--out", type=Path, help="JSON file")
     given = parser.parse_args()
+    if given.random:
+        campaign(given)
+        return
     sums = np.zeros(2, int)
-    names = given.names or [f"{architecture}:{name}" for architecture, name in NAMES]
+    names: Sequence[str] = given.names or [f"{architecture}:{name}" for architecture, name in NAMES]
     for name in names:
-        found = examine(resolve(name), given.count, given.rare)
+        found = examine(resolve(name), given.count)
         print(f"{name}: {found[0]} changes, {found[1]} rare", flush=True)
         sums += found
     print(f"{sums[0]:,} changes of {len(names)} instructions, {sums[1]} of them rare")

@@ -652,6 +652,11 @@ def few_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     live = draw.chance(draw.choice([1 / draw.k, 2 / draw.k, 0.5], (draw.count, 1)), draw.shape)
     a = np.where(live, _of_few_bits(draw, draw.a, first), np.zeros((), draw.a.dtype))
     at = middle[:, 0] + draw.pick(-spread, spread, size)
+    share = 0.2
+    anywhere = draw.chance(share, size)
+    at = np.where(anywhere, draw.of_any_size(draw.c), at)
+    # Below all products c is the result where they are zeros.
+    a = np.where((anywhere & (draw.coins(size) == 1))[:, None], np.zeros((), draw.a.dtype), a)
     c = _of_few_bits(draw, draw.c, np.clip(at, tiniest_exponent(draw.c), highest_exponent(draw.c)))
     c = np.where(draw.chance(0.3, size), draw.zeros(draw.c, size), c)
     return a, _of_few_bits(draw, draw.b, second), c
@@ -696,7 +701,9 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     beyond = int(draw.window_bits.max()) + (30 if draw.scales else 0)
     low = max(draw.tiniest - beyond, tiniest_exponent(draw.c))
     high = min(draw.high + beyond, highest_exponent(draw.c))
-    anywhere = draw.numbers(draw.c, draw.pick(min(low, high), high, size))
+    any_size = empty | (draw.coins(size) == 1)
+    at = np.where(any_size, draw.of_any_size(draw.c), draw.pick(min(low, high), high, size))
+    anywhere = draw.numbers(draw.c, at)
     chosen = [anywhere, draw.zeros(draw.c, size), _of_any_class(draw, draw.c, size)]
     c = np.choose(draw.choice([0, 0, 1, 2], size), chosen)
     at_top = min(highest_exponent(draw.c), highest_exponent(draw.d))

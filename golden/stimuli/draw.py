@@ -19,8 +19,10 @@ from golden.stimuli.codes import (
     highest_exponent,
     is_minus,
     lowest_exponent,
+    magnitudes,
     negate,
     one,
+    sign_bit,
     tiniest_exponent,
     word_of,
 )
@@ -127,6 +129,18 @@ class Draw:
             return self.raw(fmt, exponent.shape)
         words = self._words(exponent.shape, word_of(fmt).newbyteorder("<"))
         return encode(fmt, words & 1, exponent, words)  # no fraction has the last bit
+
+    def of_any_size(self, fmt: Format) -> Ints:
+        """Exponents (count,) over all of a format's range: anything, or one bit apart from the fields of all
+        zeros and all ones, which decoders and overflow compare with."""
+        low, high, size = tiniest_exponent(fmt), highest_exponent(fmt), (self.count,)
+        anything = self.pick(low, high, size)
+        if not fmt.is_float or not fmt.exponent_bits:
+            return anything
+        bits = 1 << np.arange(fmt.exponent_bits)
+        fields = np.concatenate([bits, (1 << fmt.exponent_bits) - 1 - bits])
+        fields = fields[(fields >= low + fmt.bias) & (fields <= high + fmt.bias)]
+        return np.where(self.coins(size) == 1, anything, self.choice(fields - fmt.bias, size))
 
     def powers(self, fmt: Format, exponent: Ints, sign: Bits | None = None) -> Bits:
         """Powers of two, down into the subnormals."""
@@ -249,6 +263,23 @@ class Draw:
         places = order + self.k * np.arange(self.count)[:, None]
         return tuple(array.take(places) for array in arrays)
 
+    def with_zeros_in_b(self, a: Bits, b: Bits) -> tuple[Bits, Bits]:
+        """Factors of which, in some rows, b is the zero of a product that was zero by a, and a anything: each
+        product keeps its sign. A unit shows that knows a zero by one factor alone."""
+        of_a, of_b = self.a, self.b
+        if not all(fmt.is_float and fmt.has_zero for fmt in (of_a, of_b)) or "b" in self.unit.absent:
+            return a, b
+        share = 0.3
+        rows = np.flatnonzero(self.chance(share, (self.count,)))
+        x, y = a[rows], b[rows]
+        size = magnitudes(of_b, y)
+        there = (magnitudes(of_a, x) == 0) & (size > 0) & (size <= of_b.largest)
+        exponents = self.pick(lowest_exponent(of_a), highest_exponent(of_a), x.shape)
+        a, b = a.copy(), b.copy()
+        a[rows] = np.where(there, self.powers(of_a, exponents, is_minus(of_a, x)), x)
+        b[rows] = np.where(there, y & sign_bit(of_b) if of_b.has_negative_zero else of_b.dtype.type(0), y)
+        return a, b
+
     def with_ignored_bits(self, fmt: Format, codes: Bits) -> Bits:
         """Codes whose bits that the format ignores are random in half of the rows, whatever the code: a unit
         that looks at one of them before it drops them takes an infinity for a NaN, or a zero for a number."""
@@ -260,7 +291,7 @@ class Draw:
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
         """Adds scales and metadata and spreads the multiplied b over the columns
         that the metadata selects."""
-        operands = {"a": a, "b": b, "c": c}
+        operands = dict(zip("abc", (*self.with_zeros_in_b(a, b), c), strict=True))
         for name in operands:
             operands[name] = self.with_ignored_bits(self.unit.formats[name], operands[name])
         pattern = self.unit.pattern
@@ -270,7 +301,7 @@ class Draw:
                 self.pick(0, len(legal) - 1, (self.count, self.unit.k // pattern.chunk))
             ]
             full = self.raw(self.b, (self.count, self.unit.k))
-            np.put_along_axis(full, pattern.columns(operands["metadata"]), b, axis=1)
+            np.put_along_axis(full, pattern.columns(operands["metadata"]), operands["b"], axis=1)
             operands["b"] = full
         scales = {
             name: self.with_ignored_bits(self.unit.formats[name], codes)

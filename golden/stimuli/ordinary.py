@@ -36,7 +36,9 @@ def wide(draw: Draw) -> tuple[Bits, Bits, Bits]:
         for fmt in (draw.a, draw.b)
     )
     low, high = max(draw.tiniest - 8, tiniest_exponent(draw.c)), min(draw.high + 8, highest_exponent(draw.c))
-    return a, b, draw.numbers(draw.c, draw.pick(min(low, high), high, (draw.count,)))
+    size = (draw.count,)
+    near, anywhere = draw.pick(min(low, high), high, size), draw.of_any_size(draw.c)
+    return a, b, draw.numbers(draw.c, np.where(draw.coins(size) == 1, near, anywhere))
 
 
 def equal_exponents(draw: Draw) -> tuple[Bits, Bits, Bits]:

@@ -143,11 +143,13 @@ def _number_of(draw: Draw, fmt: Format, cause: Ints, minus: Flags) -> Bits:
 def zeros(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Signed zeros in every place, at most one ordinary product: the sign of a zero result."""
     a, b = draw.zeros(draw.a, draw.shape), draw.zeros(draw.b, draw.shape)
-    other_a, other_b, other_c = narrow(draw)
+    other_a, other_b, near_one = narrow(draw)
+    size, of_any_size = (draw.count,), draw.numbers(draw.c, draw.of_any_size(draw.c))
+    other_c = np.where(draw.coins(size) == 1, near_one, of_any_size)
     place = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))
     a = np.where(place & draw.chance(0.2, (draw.count, 1)), other_a, a)
     b = np.where(draw.chance(0.3, draw.shape), other_b, b)
-    return a, b, np.where(draw.chance(0.2, (draw.count,)), other_c, draw.zeros(draw.c, (draw.count,)))
+    return a, b, np.where(draw.chance(0.2, size), other_c, draw.zeros(draw.c, size))
 
 
 def zero_partners(draw: Draw) -> tuple[Bits, Bits, Bits]:

@@ -4,6 +4,7 @@ results."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
@@ -90,6 +91,8 @@ def _code_samples(
         )
 
 
+_NO_EXPONENT = -(1 << 20)
+"""Below all exponents."""
 _COUNTS = ("none", "one", "two", "some", "all but one", "all")
 
 
@@ -118,7 +121,31 @@ def _pair_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
             crossed(coarse_bins(ins.formats["c"], c), {"none": True, "some": True}),
         ),
         Coverpoint("operands", "signs where all addends are zero", zeros),
+        *_alone_points(ins, c),
     ]
+
+
+def _alone_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
+    """What decides whether a number is there: the exponent of c where no product is, next to the fields
+    of zeros and of infinities; and which factor of a zero product is the zero, where the other factor is
+    larger than those of all products that are there."""
+    points, own = [], ins.formats["c"]
+    if own.is_float and c.get("normal", False) and own.exponent_bits > 1:
+        fields = {f"field {field:#x}": True for field in _fields(own)}
+        points.append(Coverpoint("operands", "class of c alone: exponent", fields))
+    a, b = (ins.formats[name] for name in "ab")
+    if a.is_float and b.is_float and ins.stored_k > 1:
+        bins = {"a, beside the largest b": a.has_zero, "b, beside the largest a": b.has_zero}
+        points.append(Coverpoint("operands", "zero factor of a product", bins))
+    return points
+
+
+def _fields(fmt: Format) -> list[int]:
+    """Exponent fields of normal numbers that are one bit apart from all zeros or all ones."""
+    ones = (1 << fmt.exponent_bits) - 1
+    bits = [1 << bit for bit in range(fmt.exponent_bits)]
+    normal = range(fmt.min_exponent + fmt.bias, fmt.max_exponent + fmt.bias + 1)
+    return sorted({*bits, *(ones - bit for bit in bits)} & {*normal})
 
 
 def _zero_signs(fmt: Format) -> set[int]:
@@ -146,6 +173,21 @@ def _pair_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[Sam
     yield "non-zero products", named
     yield "the only non-zero product", np.where(count == 1, there.argmax(axis=1), -1)
     yield "class of c, non-zero products", coarse_of(formats["c"], c)[:, 0] * 2 + (count > 0)
+    if formats["c"].is_float:
+        fields, normal = (
+            np.array(_fields(formats["c"])),
+            c.significand_low[:, 0] >> formats["c"].fraction_bits > 0,
+        )
+        own = c.exponent[:, 0] + formats["c"].bias
+        at = np.minimum(np.searchsorted(fields, own), len(fields) - 1)
+        met = c.finite[:, 0] & normal & (count == 0) & (fields[at] == own)
+        yield "class of c alone: exponent", np.where(met, at, -1)
+    if formats["a"].is_float and formats["b"].is_float:
+        for number, (zero, other) in enumerate(((a, b), (b, a))):
+            size = np.where(other.finite & other.nonzero, other.exponent, _NO_EXPONENT)
+            most = np.where(there, size, _NO_EXPONENT).max(axis=1, keepdims=True)
+            beyond = (zero.kind == Kind.ZERO) & (size > most) & (count > 0)[:, None]
+            yield "zero factor of a product", np.where(beyond.any(axis=1), number, -1)
     if formats["a"].is_float:
         sign = np.concatenate([a.sign ^ b.sign, c.sign], axis=1)
         special = (a.kind >= Kind.INFINITY) | (b.kind >= Kind.INFINITY)
@@ -188,7 +230,36 @@ def _special_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
         product,
         c_infinite,
     ]
-    return [Coverpoint("special values", "the only cause", dict(zip(_CAUSES, reach, strict=True)))]
+    alone = Coverpoint("special values", "the only cause", dict(zip(_CAUSES, reach, strict=True)))
+    minus = a.signed or b.signed
+    each = [
+        reach[_CAUSES.index("zero times infinity")],
+        product,
+        product and minus,
+        a.nan is not None or b.nan is not None,
+        c_infinite,
+        c.get("negative infinity", False),
+        c_nan,
+        reach[_CAUSES.index("NaN scale")],
+    ]
+    pairs = {
+        f"{_TWO[one]}, {_TWO[other]}": each[one]
+        and each[other]
+        and (ins.stored_k > 1 or other >= _OF_PRODUCTS)
+        for one, other in _PAIRS
+    }
+    return [alone, Coverpoint("special values", "two causes", pairs)]
+
+
+_TWO = (
+    *("zero times infinity", "+infinite product", "-infinite product", "NaN factor"),
+    *("+infinite c", "-infinite c", "NaN c", "NaN scale"),
+)
+_OF_PRODUCTS, _OF_C = 4, 7
+"""Where the causes of products end, and those of c, of which there is one at most."""
+_PAIRS = [
+    (one, other) for one, other in combinations(range(len(_TWO)), 2) if one < _OF_PRODUCTS or other >= _OF_C
+]
 
 
 def _special_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[Sample]:
@@ -211,3 +282,11 @@ def _special_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[
     count = causes.sum(axis=1)
     quiet = np.where(plus | minus, 7, np.where(c_infinite, 8, -1))
     yield "the only cause", np.where(count == 1, causes.argmax(axis=1), np.where(count == 0, quiet, -1))
+    nan = (a.kind == Kind.NAN) | (b.kind == Kind.NAN)
+    signs = ((infinite & ~invalid & ~nan & (a.sign ^ b.sign == s)).any(axis=1) for s in (0, 1))
+    of_c = (c_infinite & (c_sign == 0), c_infinite & (c_sign == 1), nans[2])
+    two = np.stack([invalid.any(axis=1), *signs, nan.any(axis=1), *of_c, nans[3]], axis=1)
+    first, last = two.argmax(axis=1), len(_TWO) - 1 - two[:, ::-1].argmax(axis=1)
+    place = np.full((len(_TWO), len(_TWO)), -1)
+    place[tuple(np.transpose(_PAIRS))] = np.arange(len(_PAIRS))
+    yield "two causes", np.where(two.sum(axis=1) == 2, place[first, last], -1)

@@ -113,6 +113,28 @@ def test_classes_signs_counts_and_cancellation() -> None:
     assert hits(HMMA, [np.inf], [1.0], -np.inf)["the only cause"] == {"infinite product against infinite c"}
 
 
+def test_two_causes_zero_factors_and_the_exponent_of_a_lone_c() -> None:
+    inf, nan = np.inf, np.nan
+    for a, b, c, label in (
+        ([inf], [0.0], inf, "zero times infinity, +infinite c"),
+        ([inf], [0.0], nan, "zero times infinity, NaN c"),
+        ([inf], [-1.0], inf, "-infinite product, +infinite c"),
+        ([inf, inf], [1.0, -1.0], 0.0, "+infinite product, -infinite product"),
+        ([nan, -inf], [1.0, 0.0], 1.0, "zero times infinity, NaN factor"),
+    ):
+        assert hits(HMMA, a, b, c)["two causes"] == {label}
+    assert not hits(HMMA, [inf, nan], [0.0, 1.0], inf)["two causes"]  # three
+    assert not hits(HMMA, [inf], [nan], 1.0)["two causes"]  # a NaN alone
+    zero = "zero factor of a product"
+    assert hits(HMMA, [1.0, 0.0], [1.0, 2.0], 0.0)[zero] == {"a, beside the largest b"}
+    assert hits(HMMA, [1.0, -4.0], [1.0, 0.0], 0.0)[zero] == {"b, beside the largest a"}
+    assert not hits(HMMA, [2.0, 0.0], [2.0, 2.0], 0.0)[zero] and not hits(HMMA, [2.0], [0.0], 0.0)[zero]
+    alone = "class of c alone: exponent"
+    assert hits(HMMA, [], [], 2.0**-95)[alone] == {"field 0x20"}
+    assert hits(HMMA, [2.0], [0.0], -(2.0**96))[alone] == {"field 0xdf"}
+    assert not hits(HMMA, [1.0], [1.0], 2.0**96)[alone] and not hits(HMMA, [], [], 2.0**-90)[alone]
+
+
 @pytest.mark.parametrize(
     ("result", "classes", "range_"),
     [("u64", {"positive"}, {"in range"}), ("s64", {"positive", "negative"}, {"in range", "above"})],

@@ -170,8 +170,11 @@ def test_a_zero_scale_over_data_that_would_set_the_maximum() -> None:
 
 
 def test_dropped_bits_of_tf32_stand_beside_every_class() -> None:
-    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
-    operands = vectors(ins).operands
+    """Of a sparse instruction: in the elements of b that it selects, too."""
+    ins = golden.instruction("ampere", "mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    assert ins.pattern is not None
+    operands = dict(vectors(ins).operands)
+    operands["b"] = np.take_along_axis(operands["b"], ins.pattern.columns(operands["metadata"]), axis=1)
     kept = {name: operands[name] & 0x7FFFE000 for name in "ab"}
     dropped = {name: operands[name] & 0x1FFF != 0 for name in "ab"}
     for one, other in ("ab", "ba"):
@@ -179,7 +182,19 @@ def test_dropped_bits_of_tf32_stand_beside_every_class() -> None:
         assert np.count_nonzero(infinite.any(axis=1)) >= LEAST
         zero = (kept[one] == 0) & dropped[one] & (kept[other] == 0x7F800000)
         assert np.count_nonzero(zero.any(axis=1)) >= LEAST
-    assert np.mean(dropped["a"]) > 0.3
+    assert min(np.mean(dropped[name]) for name in "ab") > 0.3
+    # Each factor alone is the zero of a product, beside a larger one of its own side.
+    for one, other in ("ab", "ba"):
+        finite = np.where(kept[other] < 0x7F800000, kept[other], 0)
+        live = (kept["a"] > 0) & (kept["b"] > 0)
+        largest = np.where(live, finite, 0).max(axis=1, keepdims=True)
+        beside = (kept[one] == 0) & (finite > largest + (64 << 23)) & (largest > 0)
+        assert np.count_nonzero(beside.any(axis=1)) >= LEAST
+    # c alone has each exponent that is one bit apart from those of zeros and of infinities.
+    alone = ((kept["a"] == 0) | (kept["b"] == 0)) & (kept["a"] < 0x7F800000) & (kept["b"] < 0x7F800000)
+    fields = np.bincount(operands["c"][alone.all(axis=1)] >> 23 & 0xFF, minlength=256)
+    assert min(fields[1 << bit] for bit in range(8)) >= LEAST
+    assert min(fields[255 - (1 << bit)] for bit in range(8)) >= LEAST
 
 
 MX = "rtx_blackwell:mma.sync.aligned.m16n8k"
