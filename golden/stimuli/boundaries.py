@@ -135,9 +135,13 @@ def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     in_c = draw.chance(0.4, size) & (has_c and draw.c.is_float and draw.k > 1)
     bits = np.where(in_c, draw.c.fraction_bits, draw.a.fraction_bits) + 1
     below = draw.pick(1, bits + 6, size)
+    # One bit alone.
+    share = 0.3
+    lone = draw.chance(share, size)
+    below = np.where(lone, draw.pick(1, _FARTHEST, size), below)
     # Digits above the cut only where the term has more than are cut; all others lie wholly below it.
     above = draw.pick(0, 3, size) & (_power(np.maximum(bits - below, 0)) - 1)
-    digits = (above << below) + field(draw, np.minimum(below, bits))
+    digits = (above << below) + np.where(lone, 1, field(draw, np.minimum(below, bits)))
     sign = draw.coins(size)
     kept = digits >> below
     down = any(
@@ -148,7 +152,71 @@ def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     first, second = draw.split(lead + last, draw.a, draw.b)
     product = _code(draw.a, sign, np.where(in_c, 0, digits), first - lead)
     seed = _code(draw.c, sign, np.where(in_c, digits, 0), last) if in_c.any() else draw.zeros(draw.c, size)
-    return _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
+    a, b, c = _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
+    rows = np.flatnonzero(draw.chance(0.5, size))
+    a[rows], b[rows], c[rows] = _lone_cuts(draw, rows)
+    return a, b, c
+
+
+_FARTHEST = 26
+"""Places below the last one kept at which one bit is cut alone: just past the significands of f32."""
+
+
+def _lone_cuts(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
+    """Operands of these rows (n,), whose scales are set: two terms, of which an alignment cuts one, a power
+    of two, at each place. One is a product, the other c or a product; they lie anywhere."""
+    size, columns = rows.shape, np.arange(draw.k)
+    distance = draw.choice(draw.window_bits, size) + draw.pick(1, _FARTHEST, size)
+    formats = [draw.unit.formats[name] for name in draw.scales]
+    low = draw.tiniest + sum(lowest_exponent(fmt) for fmt in formats)
+    high = draw.high + sum(highest_exponent(fmt) for fmt in formats)
+    has_c = draw.c.is_float and "c" not in draw.unit.absent
+    # c above the product, c below it, or two products, where they can be as far apart.
+    together = low + distance <= high
+    above, below, products = range(3)
+    kinds = ([above, below] * has_c + [products] * 4 * (draw.k > 1 and not formats)) or [above]
+    how = draw.choice(kinds, size)
+    how = np.where((how == products) & ~together & has_c, above, how)
+    # The lower term: where the other one is in its format's range.
+    ends = lowest_exponent(draw.c), highest_exponent(draw.c)
+    least = np.choose(
+        how, [np.maximum(low, ends[0] - distance), tiniest_exponent(draw.c) + 0 * how, low + 0 * how]
+    )
+    least = np.where(how == below, np.maximum(least, draw.low - distance), least)
+    most = np.choose(
+        how, [np.minimum(high, ends[1] - distance), np.minimum(high - distance, ends[1]), high - distance]
+    )
+    small = draw.pick(np.minimum(least, most), most, size)
+    large = small + distance
+    first, second = np.where(how == below, large, small), large
+    for name, part in zip(SCALES, _parts(draw, rows, first, formats), strict=False):
+        draw.scales[name][rows] = draw.powers(draw.unit.formats[name], part)[:, None]
+        first = first - part
+    place = draw.pick(0, draw.k - 1, size)
+    other = (place + draw.pick(1, max(draw.k - 1, 1), size)) % draw.k
+    in_first, in_second = columns == place[:, None], (columns == other[:, None]) & (how == products)[:, None]
+    of_a, of_b = draw.split(
+        np.where(in_second, second[:, None], first[:, None]), draw.a, draw.b, normal=False
+    )
+    exact = in_first & (how != below)[:, None]
+    a = np.where(exact, draw.powers(draw.a, of_a), draw.numbers(draw.a, of_a))
+    b = np.where(exact, draw.powers(draw.b, of_b), draw.numbers(draw.b, of_b))
+    factor, fmt = draw.signed_factor(a, b)
+    factor[...] = np.where(draw.chance(0.5, a.shape), negate(fmt, factor), factor)
+    a = np.where(in_first | in_second, a, np.zeros((), draw.a.dtype))
+    c = np.choose(
+        how,
+        [draw.numbers(draw.c, large), draw.powers(draw.c, small, draw.coins(size)), draw.zeros(draw.c, size)],
+    )
+    return a, b, c.astype(draw.c.dtype)
+
+
+def _parts(draw: Draw, rows: Ints, exponent: Ints, formats: list[Format]) -> tuple[Ints, ...]:
+    """Exponents (n,) of the scales with which elements reach an exponent (n,); none without scales."""
+    if not formats:
+        return ()
+    scale = draw.pick(exponent - draw.high, exponent - draw.tiniest, rows.shape)
+    return draw.split(scale, formats[0], formats[1])
 
 
 def _totals(draw: Draw) -> tuple[Ints, Ints]:
@@ -582,6 +650,10 @@ def _carried(draw: Draw, size: tuple[int, ...], each: int) -> tuple[Bits, Bits, 
     a, b = (np.zeros((*size, each), fmt.dtype) for fmt in (draw.a, draw.b))
     for column in range(rest):
         left = left - _take_product(draw, a, b, left, unit, column)
+    if of_c:  # a bit below all products
+        lead = _length(np.abs(left)) - 1 + unit
+        fits = (left != 0) & (lead < draw.tiniest) & (lead >= tiniest_exponent(draw.c))
+        c = np.where(fits, _code(draw.c, (left < 0).astype(np.uint8), np.abs(left), unit), c)
     equal = (np.arange(each) >= rest) | by_c[:, None]
     first, second = draw.split(exponent, draw.a, draw.b)
     a = np.where(equal, _code(draw.a, None, x, first - of_a)[:, None], a)

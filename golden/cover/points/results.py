@@ -196,7 +196,7 @@ def _negative_zero_result(ins: Instruction, held: AccumulatorRange | None) -> bo
         return step.rounding == "down" and not isinstance(step, Round)
     read = set(step.of) if not isinstance(step, Fma) else {"c"} if step.start == "c" else set()
     positive, sources = (
-        _positive_zeros(operation, held),
+        _positive_zeros(ins, operation, held),
         {"c": (operation.seed,), "addends": operation.addends},
     )
     for name in read - _vanishing(operation):
@@ -211,14 +211,17 @@ def _vanishing(operation: Operation) -> set[str]:
     return {name for step in operation.steps[:-1] if isinstance(step, Align | Normalize) for name in step.of}
 
 
-def _positive_zeros(operation: Operation, held: AccumulatorRange | None) -> set[str]:
-    """Registers whose zeros are all +0 in the last step: a positive flush is the last that happens to
-    them, or it is c of a unit that never holds -0."""
+def _positive_zeros(ins: Instruction, operation: Operation, held: AccumulatorRange | None) -> set[str]:
+    """Registers whose zeros are all +0 in the last step: a positive flush is the last that happens to them, a
+    multiply-add that starts from +0 and rounds no number to zero, or it is c of a unit that never holds
+    -0."""
     kept = held is not None and "-0" not in held.classes and operation.seed == "c"
     turned = any(step.negate in ("c", "both") for step in operation.steps_of(Multiply))
     found: set[str] = {"c"} if kept and not turned else set()
-    for step in operation.steps[:-1]:
+    for step, registers in spans_of(ins, operation, held)[:-1]:
         match step:
+            case Fma() if step.start == "zero" and step.rounding != "down" and _keeps_tiny(step, registers):
+                found.add(step.to)
             case Flush():
                 found.update(step.of if step.sign == "positive" else ())
             case Align() | Normalize() | Scale():
@@ -234,6 +237,12 @@ def _positive_zeros(operation: Operation, held: AccumulatorRange | None) -> set[
             case _:
                 assert_never(step)
     return found
+
+
+def _keeps_tiny(step: Fma, registers: dict[str, Bounds]) -> bool:
+    """Whether a multiply-add has a code for the last bit of each product."""
+    last = step.format.min_exponent - step.format.fraction_bits
+    return step.flush == "none" and rounded_total(step, registers).lsb >= last
 
 
 def _tiny_sum(step: FinalStep, fmt: Format, registers: dict[str, Bounds]) -> bool:
