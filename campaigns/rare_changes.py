@@ -160,9 +160,9 @@ def changed_words(
     if word.op in ("add", "sub", "mul", "and", "or", "xor"):
         yield "the first operand alone", args[0]
         yield "the second operand alone", args[1]
-    for op, other in (("and", words.both), ("or", words.either), ("xor", words.differ)):
+    for op, instead in (("and", words.both), ("or", words.either), ("xor", words.differ)):
         if word.op in ("and", "or", "xor") and word.op != op:
-            yield f"{op} for {word.op}", other(*args)
+            yield f"{op} for {word.op}", instead(*args)
     if word.op in ("not", "neg"):
         yield "the operand itself", args[0]
     if word.op == "neg":
@@ -300,7 +300,8 @@ def draw(words: Words, root: Word, count: int, rng: random.Random) -> list[Chang
     for word in own:
         if word.op not in ("var", "const") and live[word]:
             kinds[word.op, word.width, *(arg.op for arg in word.args)].append(word)
-    names, found = list(kinds), []
+    names = list(kinds)
+    found: list[Change] = []
     while len(found) < count:
         word = rng.choice(kinds[rng.choice(names)])
         # Another signal: one that was made not long before.
