@@ -245,6 +245,8 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     two in a row, or 1.5 * 1.5: how much of it is kept, and how it is rounded, shows in the rounding alone.
     What leads, the half of a place and the bits are a term each, one of them c or none; what leads and the
     half may be one term, too."""
+    if draw.scales and draw.coins((1,))[0]:
+        return _between_blocks(draw)
     size, kept = (draw.count,), draw.kept_bits
     last, highest = lowest_exponent(draw.d) - kept, min(highest_exponent(draw.d), draw.high)
     in_c = draw.pick(0, 3, size) if draw.k > 1 else 2 * draw.coins(size)
@@ -288,6 +290,20 @@ def beside_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     _put_two_bits(draw, a, b, exponents[:, 2], np.where(two & live[:, 2] & (place < draw.k), place, -1))
     near = draw.chance(0.5, size)  # the terms of a sum that is rounded before others are added, c the last
     return (*draw.shuffle(a, b, near=near), np.where(in_c == 3, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
+
+
+def _between_blocks(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """c, half of its last place in one block, and a bit of either sign at any distance below that in another:
+    elements of one scale are not so far apart."""
+    size, reach = (draw.count,), int(draw.window_bits.max())
+    formats = [draw.unit.formats[name] for name in draw.scales]
+    low = draw.tiniest + sum(map(lowest_exponent, formats))
+    high = draw.high + sum(map(highest_exponent, formats))
+    distance = draw.pick(1, max(min(reach - draw.kept_bits, high - low), 1), size)
+    half = draw.pick(min(low + reach - draw.kept_bits, high), high, size)
+    a, b, c = far_apart(draw, half, half - distance)
+    top = np.minimum(half + draw.kept_bits + 1, highest_exponent(draw.c))
+    return a, b, draw.numbers(draw.c, top) if "c" not in draw.unit.absent else c
 
 
 def split_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:

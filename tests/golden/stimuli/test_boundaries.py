@@ -16,6 +16,7 @@ import pytest
 import golden
 from golden.model.instruction import Instruction
 from golden.number.formats import get_format, to_float
+from golden.stimuli import generate
 from golden.vectors.vectorset import VectorSet, default_set
 
 COUNT, LEAST = 200_000, 20
@@ -340,3 +341,36 @@ def test_a_sum_that_carries_far_has_the_last_bit_beside_a_tie(tmp_path: Path, k:
     below = np.where(here, low, 0.0).astype(np.int64) & (1 << k.bit_length() + 2) - 1
     half_and_last = (1 << k.bit_length()) + 1
     assert np.count_nonzero(here & (below == half_and_last)) >= LEAST
+
+
+def test_one_bit_alone_is_cut_at_every_place_below_c() -> None:
+    """NVFP4: one product, which scales make a power of two, at each distance below what an alignment of 35
+    fraction bits keeps beside c. The kind has a twelfth of the default vectors."""
+    name = f"{MX}64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    ins = golden.instruction(*name.split(":", 1))
+    operands = generate(ins, "cut_bits", COUNT // 12, np.random.default_rng(1))
+    value = {one: to_float(ins.formats[one], codes) for one, codes in operands.items()}
+    products = value["a"] * value["b"] * np.repeat(value["scale_a"] * value["scale_b"], 16, axis=1)
+    lone = (products != 0).sum(axis=1) == 1
+    mantissa, exponent = np.frexp(products.sum(axis=1))
+    place = np.frexp(value["c"])[1] - exponent - 35
+    for sign in (0.5, -0.5):
+        met = np.bincount(place[lone & (mantissa == sign) & (value["c"] != 0) & (place > 0)], minlength=25)
+        assert met[1:25].min() >= LEAST
+
+
+def test_half_a_place_and_a_bit_far_below_lie_in_two_blocks() -> None:
+    """NVFP4: a sticky bit misses what lies more binades below half of c's last place than elements of one
+    scale reach. The kind has a sixtieth of the default vectors."""
+    name = f"{MX}64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    ins = golden.instruction(*name.split(":", 1))
+    met: Counter[int] = Counter()
+    for seed in range(13):  # blocks of the stream
+        operands = generate(ins, "beside_tie", 256, np.random.default_rng(seed))
+        value = {one: to_float(ins.formats[one], codes) for one, codes in operands.items()}
+        products = value["a"] * value["b"] * np.repeat(value["scale_a"] * value["scale_b"], 16, axis=1)
+        sums = np.sort(np.abs(products.reshape(256, 4, 16).sum(axis=2)), axis=1)[:, -2:]
+        (small, large), c = np.frexp(sums)[1].T, np.frexp(value["c"])[1]
+        powers = (np.frexp(sums)[0] == 0.5).all(axis=1)
+        met.update((large - small)[powers & (c - large == 24)].tolist())
+    assert min(met[distance] for distance in range(1, 12)) >= LEAST
