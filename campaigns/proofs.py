@@ -40,7 +40,7 @@ from rtl_tb import engines
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.prove.problem import problem_of
-from rtl_tb.prove.proof import changed_specifications
+from rtl_tb.prove.proof import changed_specifications, simulation_of
 from rtl_tb.qualify.mutator import changes_of, draw
 from rtl_tb.qualify.mutator import planted as changed
 from rtl_tb.runs.verdict import judge
@@ -68,7 +68,9 @@ def proof(file: Path, seconds: float, jobs: int = 1) -> dict[str, Any]:
         return row | {"verdict": REFUSED, "why": str(error).splitlines()[0][:200]}
     row |= {"words": len(problem.words), "latency": read.latency, "reading": time.monotonic() - start}
     busy = time.process_time()
-    found = decide(problem, seconds, jobs=jobs, changed=changed_specifications(dut, problem)).as_dict()
+    with tempfile.TemporaryDirectory(prefix="mmagold_proof_") as folder:
+        simulation, changes = simulation_of(dut, Path(folder)), changed_specifications(dut, problem)
+        found = decide(problem, seconds, simulation, jobs=jobs, changed=changes).as_dict()
     return row | found | {"cpu": time.process_time() - busy}
 
 

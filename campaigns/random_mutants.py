@@ -150,7 +150,7 @@ def proof(dut: Dut, job: Job, seconds: float) -> dict[str, Any]:
     """Whether a mutant answers as its unit does; where not, operands on which it does not."""
     started = time.monotonic()
     try:
-        found = replayed(compare(dut, job.dut, seconds), job.dut, job.build)
+        found = replayed(compare(dut, job.dut, seconds, job.build), job.dut, job.build)
     except (
         ElaborationError
     ) as error:  # Verilator overlooks what is no SystemVerilog: elements that are not there

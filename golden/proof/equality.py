@@ -119,7 +119,7 @@ def prove(
     problem = problem_of(x, y)
     faults = None if changed is None else _faults(y, changed)
     simulation = Simulation("the core, both units", partial(_wrong, x, y))
-    outcome = decide(problem, seconds, tell, jobs, faults, simulation)
+    outcome = decide(problem, seconds, simulation, tell, jobs, faults)
     claim = claim_of(x, y, [name for name, _ in problem.assumed])
     if kept:
         claim = (*claim, "of the arithmetic: c stands for the accumulator, which both keep by the same rules")

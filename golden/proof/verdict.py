@@ -133,22 +133,21 @@ class Outcome:
 def decide(
     problem: Problem,
     seconds: float,
+    simulation: Simulation,
     tell: Tell = lambda _text: None,
     jobs: int = 1,
     changed: Iterable[Fault] | None = None,
-    simulation: Simulation | None = None,
 ) -> Outcome:
-    """Proves or refutes a problem.
+    """Proves or refutes a problem: by lemmas, and then by exhaustion if the operands are few enough.
 
-    If the operands are few enough, the search for lemmas has as long as it takes to compute all of them. Then
-    they are computed.
+    The search for lemmas then has as long as it takes to compute all operands.
 
     Args:
         seconds: for the search; a proof has as long again to be checked.
+        simulation: checks an exhaustion.
         jobs: processes that ask of cases, and check lemmas, at a time.
         changed: the unit against changed specifications, of which the first few are tried; None: there is no
             specification that could be changed.
-        simulation: checks an exhaustion; None: there is none, and no exhaustion.
 
     Raises:
         ToolMissing: bitwuzla is not installed. As `confirm` of those that are changed does.
@@ -156,8 +155,9 @@ def decide(
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(workers(jobs)) if jobs > 1 else None
         start, busy = time.monotonic(), time.process_time()
-        small, cost = (None, math.inf) if simulation is None else _small(problem)
-        affordable = small is not None and cost <= seconds / 2
+        small = Exhaustion(problem)
+        cost = small.seconds() if small.few else math.inf
+        affordable = cost <= seconds / 2
         sweep = Sweep(problem, start + (cost if affordable else seconds), tell, None, executor, jobs)
         verdict, values = searched(sweep)
         spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
@@ -165,18 +165,12 @@ def decide(
         found = Outcome(verdict, len(sweep.matched), len(problem.points), left, values=values, seconds=spent)
         if verdict == PROVED:
             return _checked(found, sweep, seconds, tell, executor, changed)
-        if verdict == OPEN and small is not None and simulation is not None:
-            if affordable:
-                return _exhausted(found, small, seconds, start + seconds, tell, changed, simulation)
+        if verdict == OPEN and affordable:
+            return _exhausted(found, small, seconds, start + seconds, tell, changed, simulation)
+        if verdict == OPEN and small.few:
             enough = f"--seconds {2 * cost:.0f} would also compute all 2^{small.bits} operands"
             return replace(found, open=(*left, enough))
         return found
-
-
-def _small(problem: Problem) -> tuple[Exhaustion | None, float]:
-    """The exhaustion of a problem with few operand bits, and its seconds."""
-    small = Exhaustion(problem)
-    return (small, small.seconds()) if small.few else (None, math.inf)
 
 
 def searched(sweep: Sweep) -> tuple[str, Mapping[str, int] | None]:

@@ -44,8 +44,6 @@ from rtl_tb.runs.verdict import judge
 _SIMULATED = 2_000
 """Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys: one
 that has a branch for each tool is found by a handful."""
-_SIMULATION = "Verilator, against the core"
-"""What simulates all operands of an exhaustion."""
 _SEED = 1
 """Of the changes of the specification that a proof is tried on."""
 _AROUND = 2_000
@@ -119,8 +117,8 @@ def prove(
     problem, read = problem_of(dut)
     reading = {"reading": time.monotonic() - start}
     options = options or Options()
-    simulation = Simulation(_SIMULATION, partial(_wrong, dut, options.build / dut.name))
-    outcome = decide(problem, seconds, tell, jobs, changed_specifications(dut, problem), simulation)
+    simulation = simulation_of(dut, options.build / dut.name)
+    outcome = decide(problem, seconds, simulation, tell, jobs, changed_specifications(dut, problem))
     outcome = replace(outcome, seconds=reading | outcome.seconds)
     found = Proof(dut, outcome, claim_of(dut, problem, read))
     if outcome.values is not None:
@@ -154,14 +152,25 @@ def _confirm(dut: Dut, other: Dut, problem: Problem, values: Mapping[str, int]) 
                 )
 
 
-def _wrong(dut: Dut, build: Path, columns: Mapping[str, Values]) -> int:
+def simulation_of(dut: Dut, build: Path, like: Dut | None = None) -> Simulation:
+    """What runs all operands of an exhaustion through a unit, and holds its results against the model's, or
+    against those of a unit that it should be `like`."""
+    against = "the core" if like is None else like.name
+    return Simulation(f"Verilator, against {against}", partial(_wrong, dut, build, like))
+
+
+def _wrong(dut: Dut, build: Path, like: Dut | None, columns: Mapping[str, Values]) -> int:
     """How many results of the simulated unit are wrong for numbers (count,) of each operand."""
     unit = dut.instruction
     operands = batch_of(unit, columns)
     count = len(next(iter(columns.values())))
-    vectors = VectorSet.of(
-        unit, dut.level, operands, unit.answers(operands), np.zeros(count, np.uint8), _SEED
-    )
+    expected, kinds = unit.answers(operands), np.zeros(count, np.uint8)
+    vectors = VectorSet.of(unit, dut.level, operands, expected, kinds, _SEED)
+    if like is not None:
+        right = engines.run("fast", Job(like, build / "like", vectors))
+        if right.failures or not right.received.all():
+            return count
+        vectors = VectorSet.of(unit, dut.level, operands, right.results, kinds, _SEED)
     verdict = judge(vectors, engines.run("fast", Job(dut, build, vectors)), dut.compare)
     return int(verdict.failed.sum()) or len(verdict.outcome.failures)
 

@@ -1,7 +1,7 @@
 """Whether two units that differ in a line answer alike, whatever the operands: a proof, or operands that show
 the difference.
 
-    found = compare(unit, mutant, seconds=60)
+    found = compare(unit, mutant, seconds=60, build=Path("build"))
     found.verdict, found.operands
 
 Both netlists become words of one table (rtl_tb/prove), in which all that the change does not touch is the
@@ -28,6 +28,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job
 from rtl_tb.prove.netlist import Unreadable
 from rtl_tb.prove.problem import problem_of_pair
+from rtl_tb.prove.proof import simulation_of
 from rtl_tb.runs.verdict import judge
 
 SAME = "the same netlist"
@@ -57,11 +58,12 @@ class Equivalence:
         return {"verdict": self.verdict, "how": self.how, "operands": codes}
 
 
-def compare(unit: Dut, mutant: Dut, seconds: float) -> Equivalence:
+def compare(unit: Dut, mutant: Dut, seconds: float, build: Path) -> Equivalence:
     """Compares a unit with a mutant of its text.
 
     Args:
         seconds: for the search; a proof has as long again to be checked.
+        build: where the mutant is built if all operands are simulated.
 
     Raises:
         SimulatorMissing: there is no Yosys. ToolMissing: bitwuzla is not installed. ElaborationError: Yosys
@@ -73,7 +75,7 @@ def compare(unit: Dut, mutant: Dut, seconds: float) -> Equivalence:
         return Equivalence(OPEN, f"not read: {error}")
     if problem.unit is problem.spec:
         return Equivalence(PROVED, SAME)
-    outcome = decide(problem, seconds)
+    outcome = decide(problem, seconds, simulation_of(mutant, build, unit))
     if outcome.values is not None:
         given = {name: outcome.values.get(name, 0) for name in problem.vectors}
         return Equivalence(outcome.verdict, "operands found", operands_of(unit.instruction, given))
@@ -99,5 +101,7 @@ def replayed(found: Equivalence, dut: Dut, build: Path) -> Equivalence:
 def _said(outcome: Outcome) -> str:
     if outcome.verdict != PROVED:
         return f"left: {', '.join(outcome.open[:3]) or 'the result'}"
+    if outcome.exhausted:
+        return f"all {outcome.exhausted:,} operands computed, and again by {outcome.simulated}"
     by = ", ".join(f"{count} by {name}" for name, count in outcome.lemmas.items())
     return f"{sum(outcome.lemmas.values())} lemmas, checked again: {by}"

@@ -262,7 +262,8 @@ def _proof(mutant: Mutant, folder: Path, seconds: float) -> Equivalence:
     if mutant.group != "arithmetic":
         return Equivalence(OPEN, "its fault shows in traffic; a proof is of one transaction after a reset")
     dut = _planted(mutant, folder)
-    return replayed(compare(load_dut(mutant.unit), dut, seconds), dut, folder / "build")
+    build = folder / "build"
+    return replayed(compare(load_dut(mutant.unit), dut, seconds, build), dut, build)
 
 
 def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Verdict, Score]:

@@ -157,13 +157,13 @@ def test_two_units_of_the_language_are_proved_by_exhaustion(tmp_path: Path) -> N
     assert "core" in found.simulated and not found.lemmas
 
 
-def decided(simulation: Simulation | None, seconds: float = 60, bits: int = 8) -> verdict.Outcome:
+def decided(simulation: Simulation, seconds: float = 60, bits: int = 8) -> verdict.Outcome:
     words = Words()
     a, b = (words.variable(name, bits) for name in "ab")
     problem = two(words, words.add(a, b), words.sub(a, words.neg(b)))
     rng = random.Random(1)
     vectors = {name: [rng.getrandbits(bits) for _ in range(200)] for name in "ab"}
-    return decide(replace(problem, vectors=vectors), seconds, simulation=simulation)
+    return decide(replace(problem, vectors=vectors), seconds, simulation)
 
 
 @pytest.mark.usefixtures("_no_lemmas")
@@ -179,7 +179,6 @@ def test_a_simulation_that_differs_or_takes_too_long_leaves_it_open(monkeypatch:
     assert found.verdict == PROVED and sum(seen) == found.exhausted == 1 << 16
     wrong = decided(Simulation("a simulator", lambda columns: 3))
     assert wrong.verdict == OPEN and "3 of the first 65,536" in wrong.open[0]
-    assert decided(None).verdict == OPEN, "what nothing checks is not proved"
     monkeypatch.setattr(verdict, "_AT_LEAST", 0.0)
     monkeypatch.setattr(verdict, "_AT_A_TIME", 1)
     late = decided(Simulation("a simulator", lambda columns: time.sleep(2) or 0), seconds=1, bits=9)

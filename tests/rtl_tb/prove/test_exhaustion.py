@@ -12,6 +12,7 @@ from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.prove import netlist
 from rtl_tb.prove.proof import Proof, prove
+from rtl_tb.qualify.equivalence import Equivalence, compare
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("pyosys")
@@ -81,6 +82,25 @@ def test_one_wrong_pair_is_refuted_and_replayed(tmp_path: Path) -> None:
     found = proof("a == 8'd77 && b == 8'd200 ? 5 : 32'(p)", tmp_path)
     assert found.verdict == REFUTED and found.operands is not None
     assert {name: int(codes[0]) for name, codes in found.operands.items()} == {"a": 77, "b": 200}
+
+
+def of_mutant(result: str, folder: Path) -> Equivalence:
+    for name in ("one", "other"):
+        (folder / name).mkdir()
+    one = unit(BOOTH.replace("RESULT", RIGHT), folder / "one")
+    return compare(one, unit(BOOTH.replace("RESULT", result), folder / "other"), 60, folder / "build")
+
+
+@pytest.mark.long
+def test_a_mutant_is_proved_to_be_equivalent_by_the_same_engines(tmp_path: Path) -> None:
+    found = of_mutant("32'($signed(p))", tmp_path)
+    assert found.verdict == PROVED and found.how.startswith("all 65,536 operands computed")
+
+
+def test_a_mutant_is_refuted_by_the_same_engines(tmp_path: Path) -> None:
+    found = of_mutant("a == 77 && b == 200 ? 5 : 32'(p)", tmp_path)
+    assert found.verdict == REFUTED and found.operands is not None
+    assert {name: int(codes[0, 0]) for name, codes in found.operands.items()} == {"a": 77, "b": 200}
 
 
 def test_an_x_that_shows_at_one_pair_is_not_proved(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def mutant(unit: str, file: str, find: str, replace: str, folder: Path) -> tuple
 def compared(unit: str, file: str, find: str, replace: str, folder: Path) -> tuple[Equivalence, Dut, Dut]:
     """What `compare` says of a replacement."""
     one, other = mutant(unit, file, find, replace, folder)
-    return compare(one, other, 60), one, other
+    return compare(one, other, 60, folder / "build"), one, other
 
 
 @pytest.mark.parametrize(
