@@ -26,12 +26,12 @@ LENIENT = (
     "--allow-use-before-declare",
     "--relax-enum-conversions",
     "-Wno-duplicate-definition",
-    "--timescale",
-    "1ns/1ps",
+    *("--timescale", "1ns/1ps"),
+    *("-U", "__slang__", "-U", "__slang_major__", "-U", "__slang_minor__"),
 )
 """Options of every reader made of slang: it reads what the simulators take, also files of which some have a
 timescale and others none, and a package that several files include. (Verilator refuses two different modules
-of one name.)"""
+of one name.) A branch for slang alone is no design's."""
 _SIGNALS = ("Variable", "Net")
 _INSTANCE = "top"
 """The top module in the shell around it."""

@@ -33,7 +33,6 @@ _READ = (
     "--ignore-timing",
     "--ignore-assertions",
     "-Wno-range-width-oob",  # what lies beyond a vector is X, no error
-    *("-U __slang__", "-U __slang_major__", "-U __slang_minor__"),  # a branch for slang alone is no design's
     *LENIENT,
 )
 AS_TEXT = ("maccmap -unmap", "techmap t:$bwmux t:$alu t:$fa t:$lcu t:$sop")

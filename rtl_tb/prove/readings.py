@@ -4,10 +4,16 @@ Synthesis ignores delays and lists of events, and takes each register's value be
 simulator does what the text says, and may do it in any order. A unit is refused where the two may differ:
 
 - a delay, but for registers that take their value less than half a cycle after the edge (`q <= #1 d`);
-- combinational logic that does not wait for all that it reads: a list that lacks a signal, `@*` or an
-  `assign` around a function that reads a signal by itself;
-- a combinational process that reads a variable before it sets it: a simulator reads what it held before;
-- a variable that a clocked process sets with `=` and another clocked process reads: a race;
+- combinational logic that does not wait for all that it reads: a list that lacks a signal or some bits of
+  it, `@*` or an `assign` around a function that reads a signal by itself;
+- a combinational process, or any function, that reads bits of a variable before it sets them: a simulator
+  reads what they held before;
+- a variable that a clocked process sets with `=`, or logic behind it, that another clocked process reads: a
+  race;
+- an expression that sets a variable in a part that may not be computed (`a && f(b)`), or that it reads or
+  sets in another part, too; a function without `automatic` that calls itself;
+- a path delay of a specify block;
+- a clock that a process sets with `<=`: registers behind it take what those of the clock have just taken;
 - a branch for a tool or for synthesis that changes the netlist (see netlist.py).
 """
 
@@ -15,7 +21,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +29,17 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import elaborated
 from rtl_tb.dut.text import read
+from rtl_tb.prove.flow import SIGNALS, Flow, part_of, within
+from rtl_tb.prove.side_effects import SideEffects
 
 HALF_A_CYCLE = 5.0
 """Nanoseconds; the engines' clock has 10."""
-MACROS = ("SYNTHESIS", "VERILATOR", "__ICARUS__", "YOSYS", "__slang__")
+MACROS = (
+    *("SYNTHESIS", "VERILATOR", "verilator", "verilator3", "__ICARUS__", "COCOTB_SIM"),
+    *("YOSYS", "__slang__", "__slang_major__", "__slang_minor__"),
+)
 """Macros that tools define by themselves, or that a flow defines for synthesis."""
 _UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0, "ps": 1e-3, "fs": 1e-6}
-_OUTSIDE = ("Variable", "Net", "Field")
-"""Kinds of symbols that hold a value."""
 
 
 def macros_of(dut: Dut) -> list[str]:
@@ -62,6 +71,10 @@ class _Unit:
         self.compilation, self.top = compilation, top
         self.sources = compilation.sourceManager
         self.clocked: list[tuple[Any, set[Any], set[Any]]] = []
+        self.clocks: set[Any] = set()
+        self.late: list[tuple[Any, set[Any]]] = []
+        self.behind: dict[Any, set[Any]] = {}
+        self.effects = SideEffects(self.ast)
 
     def reasons(self) -> Iterator[str]:
         ast, symbols = self.ast, []
@@ -78,20 +91,57 @@ class _Unit:
                     yield f"{self._place(symbol)}: a delay of net {symbol.name}, which synthesis ignores"
                 if symbol.initializer is not None:
                     yield from self._assigned(symbol, symbol.initializer)
+            elif isinstance(symbol, ast.TimingPathSymbol):
+                yield f"{self._place(symbol)}: a delay of a path, which synthesis ignores"
             elif isinstance(symbol, ast.PrimitiveInstanceSymbol) and symbol.delay is not None:
                 yield f"{self._place(symbol)}: a delay of a gate, which synthesis ignores"
             elif isinstance(symbol, ast.InstanceSymbol):
                 for each in symbol.portConnections:
                     if each.expression is not None:
                         yield from self._assigned(symbol, each.expression)
+                        self._connected(each)
+        yield from self._races()
+
+    def _races(self) -> Iterator[str]:
+        """What clocked processes read that others set at the same edge."""
         for at, (process, written, _) in enumerate(self.clocked):
+            after = self._follow(written)
             for other, (_, _, reads) in enumerate(self.clocked):
-                if at != other and (both := written & reads):
+                if at != other and (both := after & reads):
                     name = min(str(each.name) for each in both)
                     yield (
                         f"{self._place(process)}: a race: {name} is set with '=' at a clock edge, and "
                         "another process reads it at this edge"
                     )
+        for process, late in self.late:
+            if self._follow(late) & self.clocks:
+                name = min(str(each.name) for each in late)
+                yield f"{self._place(process)}: {name} is set with '<=' and is a clock: it comes late"
+
+    def _follow(self, signals: set[Any]) -> set[Any]:
+        """Signals and all that combinational logic makes of them."""
+        found: set[Any] = set()
+        left = [*signals]
+        while left:
+            if (signal := left.pop()) not in found:
+                found.add(signal)
+                left += self.behind.get(signal, ())
+        return found
+
+    def _feeds(self, signals: Iterable[Any], behind: Iterable[Any]) -> None:
+        for each in signals:
+            self.behind.setdefault(each, set()).update(behind)
+
+    def _connected(self, connection: Any) -> None:
+        """A signal within an instance and what stands at its port."""
+        inside = getattr(connection.port, "internalSymbol", None)
+        if inside is None:
+            return
+        outside, _ = self._names(connection.expression)
+        if connection.port.direction.name != "Out":
+            self._feeds(outside, [inside])
+        if connection.port.direction.name != "In":
+            self._feeds([inside], outside)
 
     def _place(self, node: Any) -> str:
         where = node.location if hasattr(node, "location") else node.sourceRange.start
@@ -107,7 +157,7 @@ class _Unit:
         ast = self.ast
 
         def look(each: Any) -> None:
-            if isinstance(each, ast.ValueExpressionBase) and each.symbol.kind.name in _OUTSIDE:
+            if isinstance(each, ast.ValueExpressionBase) and each.symbol.kind.name in SIGNALS:
                 direct.add(each.symbol)
             elif isinstance(each, ast.CallExpression) and not each.isSystemCall:
                 calls.add(each.subroutine)
@@ -121,26 +171,38 @@ class _Unit:
                 done.add(function)
                 more, direct = direct, set()
                 function.body.visit(look)
-                hidden |= {each for each in direct if not self._within(each, function)}
+                hidden |= {each for each in direct if not within(each, function)}
                 direct = more
         return direct, hidden - direct
 
-    @staticmethod
-    def _within(symbol: Any, scope: Any) -> bool:
-        """Whether a symbol is declared in the text of a process or function."""
-        where, text = symbol.location, scope.syntax.sourceRange
-        return bool(
-            where.buffer == text.start.buffer and text.start.offset <= where.offset <= text.end.offset
-        )
-
     def _assigned(self, symbol: Any, expression: Any) -> Iterator[str]:
-        _, hidden = self._names(expression)
+        direct, hidden = self._names(expression)
+        if isinstance(expression, self.ast.AssignmentExpression):
+            self._feeds(direct | hidden, self._names(expression.left)[0])
+        elif isinstance(symbol, self.ast.NetSymbol):
+            self._feeds(direct | hidden, [symbol])
         if hidden:
             name = min(str(each.name) for each in hidden)
             yield (
                 f"{self._place(symbol)}: a function reads {name}, which is no argument: a simulator does not "
                 "wait for it"
             )
+        yield from self._stale(symbol, Flow(self.ast, symbol, expression))
+        yield from self._ordered(symbol, expression, alone=False)
+
+    def _ordered(self, where: Any, node: Any, alone: bool = True) -> Iterator[str]:
+        """What expressions set that leave open when, or whether."""
+        for at, each in enumerate(self.effects.expressions(node)):
+            for symbol in self.effects.unsure(each, alone or at > 0):
+                yield (
+                    f"{self._place(where)}: an expression sets {symbol.name}, and whether or when is left "
+                    "open or depends on the rest of it"
+                )
+            for function in self.effects.sharing(each):
+                yield (
+                    f"{self._place(where)}: function {function.name} calls itself and is not automatic: its "
+                    "calls share their variables"
+                )
 
     # Processes ----------------------------------------------------------------------------------------------
 
@@ -151,36 +213,66 @@ class _Unit:
         events = None
         if kind != "AlwaysComb" and isinstance(body, ast.TimedStatement):
             events, body = body.timing, body.stmt
-        edges = [each.edge.name for each in _events(events)]
-        clocked = any(edge != "None_" and edge != "None" for edge in edges)
-        yield from self._delays(process, body, clocked)
-        if clocked:
-            flow = _Flow(self, body)
-            written = {each for each in flow.blocking if not self._within(each, process)}
-            self.clocked.append((process, written, flow.read))
+        edges = [each for each in _events(events) if each.edge.name not in ("None_", "None")]
+        yield from self._delays(process, body, bool(edges))
+        yield from self._ordered(process, body)
+        _, hidden = self._names(body)
+        flow = Flow(ast, process, body)
+        yield from self._stale(process, flow, clocked=bool(edges))
+        if edges:
+            for each in edges:
+                self.clocks |= self._names(each.expr)[0]
+            written = {each for each in flow.blocking if not within(each, process)}
+            self.clocked.append((process, written, {*flow.read}))
             return
-        direct, hidden = self._names(body)
-        flow = _Flow(self, body)
-        if events is not None:
-            implicit = events.kind.name == "ImplicitEvent"
-            waited = direct if implicit else self._waited(events)
-            missing = (flow.read | hidden) - waited - flow.written
-            missing = {each for each in missing if not self._within(each, process)}
-            if missing:
-                name = min(str(each.name) for each in missing)
-                yield f"{self._place(process)}: a process reads {name} and does not wait for it"
-        early = {each for each in flow.early & flow.written if not self._within(each, process)}
+        self._feeds(flow.read, flow.written)
+        if flow.late:
+            self.late.append((process, flow.late))
+        if events is None:
+            return
+        if events.kind.name == "ImplicitEvent":
+            missing = hidden - {*flow.written}
+        else:
+            waited = self._waited(process, events)
+            reads = {each: mask & ~flow.written.get(each, 0) for each, mask in flow.read.items()}
+            reads |= dict.fromkeys(hidden - {*reads, *flow.written}, -1)
+            missing = {each for each, mask in reads.items() if mask & ~waited.get(each, 0)}
+        missing = {each for each in missing if not each.parentScope.isProceduralContext}
+        if missing:
+            name = min(str(each.name) for each in missing)
+            yield f"{self._place(process)}: a process reads {name} and does not wait for it"
+
+    def _stale(self, where: Any, flow: Flow, clocked: bool = False) -> Iterator[str]:
+        """What is read before it is set. An automatic variable is x then; what a clocked process keeps is a
+        register, but in a function."""
+        early = {
+            each
+            for each, mask in flow.early.items()
+            if mask & flow.written.get(each, 0)
+            and flow.stays(each)
+            and (not clocked or any(within(each, one) for one in flow.functions))
+        }
         if early:
             name = min(str(each.name) for each in early)
             yield (
-                f"{self._place(process)}: a process reads {name} before it sets it: a simulator reads what "
+                f"{self._place(where)}: a process reads {name} before it sets it: a simulator reads what "
                 "it held before"
             )
 
-    def _waited(self, events: Any) -> set[Any]:
-        """The signals in a list of events, without those of which it has a part."""
-        named = (each.expr for each in _events(events) if each.iffCondition is None)
-        return {each.symbol for each in named if isinstance(each, self.ast.ValueExpressionBase)}
+    def _waited(self, process: Any, events: Any) -> dict[Any, int]:
+        """Masks of the bits of signals that are in a list of events."""
+        context = self.ast.EvalContext(process)
+
+        def constant(node: Any) -> int | None:
+            found = node.eval(context).value
+            return None if found is None else int(found)
+
+        found: dict[Any, int] = {}
+        for each in _events(events):
+            part = part_of(self.ast, each.expr, constant) if each.iffCondition is None else None
+            if part is not None and part[2]:
+                found[part[0]] = found.get(part[0], 0) | part[1]
+        return found
 
     def _delays(self, process: Any, body: Any, clocked: bool) -> Iterator[str]:
         ast, found = self.ast, []
@@ -215,144 +307,3 @@ def _events(timing: Any) -> list[Any]:
     if timing.kind.name == "EventList":
         return [one for each in timing.events for one in _events(each)]
     return [timing] if timing.kind.name == "SignalEvent" else []
-
-
-class _Flow:
-    """Statements in their order.
-
-    Attributes:
-        read, written: signals.
-        blocking: what is set with '='.
-        early: what is read where not every path to it has set it. A variable of which a part is set counts as
-            set.
-    """
-
-    def __init__(self, unit: _Unit, body: Any) -> None:
-        self.unit, self.ast = unit, unit.ast
-        self.read: set[Any] = set()
-        self.written: set[Any] = set()
-        self.blocking: set[Any] = set()
-        self.early: set[Any] = set()
-        self._entered: set[Any] = set()
-        self._statement(body, frozenset())
-
-    def _statement(self, node: Any, known: frozenset[Any]) -> frozenset[Any]:
-        """What is set for sure behind a statement, if `known` is before it."""
-        ast = self.ast
-        match type(node).__name__:
-            case "BlockStatement":
-                return self._statement(node.body, known)
-            case "StatementList":
-                for each in node.list:
-                    known = self._statement(each, known)
-            case "ExpressionStatement":
-                return self._expression(node.expr, known)
-            case "VariableDeclStatement":
-                return self._declared(node.symbol, known)
-            case "ConditionalStatement":
-                for each in node.conditions:
-                    known = self._expression(each.expr, known)
-                then = self._statement(node.ifTrue, known)
-                return then & self._statement(node.ifFalse, known) if node.ifFalse is not None else known
-            case "CaseStatement":
-                known = self._expression(node.expr, known)
-                for each in (one for item in node.items for one in item.expressions):
-                    known = self._expression(each, known)
-                ways = [self._statement(item.stmt, known) for item in node.items]
-                if node.defaultCase is not None:
-                    ways.append(self._statement(node.defaultCase, known))
-                elif not self._full(node):
-                    ways.append(known)
-                return frozenset.intersection(*ways)
-            case "ForLoopStatement":
-                for variable in node.loopVars:
-                    known = self._declared(variable, known)
-                for each in (*node.initializers, *([node.stopExpr] if node.stopExpr is not None else [])):
-                    known = self._expression(each, known)
-                known = self._statement(node.body, known)
-                for each in node.steps:
-                    known = self._expression(each, known)
-            case "TimedStatement":
-                return self._statement(node.stmt, known)
-            case "EmptyStatement" | "ImmediateAssertionStatement" | "ConcurrentAssertionStatement":
-                pass
-            case (
-                "ForeachLoopStatement" | "RepeatLoopStatement" | "WhileLoopStatement" | "DoWhileLoopStatement"
-            ):
-                for key in ("cond", "count"):
-                    if hasattr(node, key):
-                        known = self._expression(getattr(node, key), known)
-                return self._statement(node.body, known)
-            case "ReturnStatement" if node.expr is not None:
-                return self._expression(node.expr, known)
-            case _:
-                node.visit(lambda each: self._use(each, known) if isinstance(each, ast.Expression) else None)
-        return known
-
-    def _declared(self, variable: Any, known: frozenset[Any]) -> frozenset[Any]:
-        """The same of a declaration, which sets an automatic variable that it initialises: a static one is
-        initialised once, before any operands."""
-        if variable.initializer is None:
-            return known
-        known = self._expression(variable.initializer, known)
-        return known | {variable} if variable.lifetime.name == "Automatic" else known
-
-    @staticmethod
-    def _full(node: Any) -> bool:
-        """Whether a case without a default has an item for each value, or says so."""
-        if node.check.name not in ("None_", "None"):
-            return True
-        items = sum(len(item.expressions) for item in node.items)
-        return items >= 1 << min(int(node.expr.type.bitWidth), 16)
-
-    def _expression(self, node: Any, known: frozenset[Any]) -> frozenset[Any]:
-        """The same of an expression."""
-        ast, done = self.ast, []
-
-        def look(each: Any) -> Any:
-            nonlocal known
-            if isinstance(each, ast.AssignmentExpression):
-                known = self._expression(each.right, known)
-                known = self._target(each.left, known, each.isCompound, each.isNonBlocking)
-                return ast.VisitAction.Skip
-            if isinstance(each, ast.CallExpression) and not each.isSystemCall:
-                function = each.subroutine
-                for one in each.arguments:
-                    known = self._expression(one, known)
-                if function not in done and function not in self._entered:  # one may call itself
-                    done.append(function)
-                    self._entered.add(function)
-                    known = self._statement(function.body, known)
-                    self._entered.remove(function)
-                return ast.VisitAction.Skip
-            self._use(each, known)
-            return None
-
-        node.visit(look)
-        return known
-
-    def _use(self, node: Any, known: frozenset[Any]) -> None:
-        if isinstance(node, self.ast.ValueExpressionBase) and node.symbol.kind.name in _OUTSIDE:
-            self.read.add(node.symbol)
-            if node.symbol not in known:
-                self.early.add(node.symbol)
-
-    def _target(self, node: Any, known: frozenset[Any], also_read: bool, late: bool) -> frozenset[Any]:
-        """What is set for sure behind an assignment to `node`; its indices are read."""
-        ast = self.ast
-        if isinstance(node, ast.ValueExpressionBase):
-            if also_read:
-                self._use(node, known)
-            self.written.add(node.symbol)
-            if late:
-                return known
-            self.blocking.add(node.symbol)
-            return known | {node.symbol}
-        if isinstance(node, ast.ConcatenationExpression):
-            for each in node.operands:
-                known = self._target(each, known, also_read, late)
-            return known
-        for key in ("selector", "left", "right"):
-            if hasattr(node, key):
-                known = self._expression(getattr(node, key), known)
-        return self._target(node.value, known, also_read, late) if hasattr(node, "value") else known
