@@ -75,7 +75,8 @@ class Flow:
         self._count += 1
         match type(node).__name__:
             case "BlockStatement":
-                return self._until((_BLOCK, node.blockSymbol), lambda: self._statement(node.body, known))
+                name = () if node.blockSymbol is None else (node.blockSymbol,)
+                return self._until((_BLOCK, *name), lambda: self._statement(node.body, known))
             case "StatementList":
                 for each in node.list:
                     known = self._statement(each, known)

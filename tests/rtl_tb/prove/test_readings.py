@@ -97,6 +97,11 @@ TWO = {
         "p[31] = right[31]; end" + taken("q"),
         "reads p before it sets it",
     ),
+    "a block that is left": (
+        f"logic [31:0] p, q; always_comb begin begin : some if ({RARE}) disable some; p = right; end"
+        " q = p; p = right; end" + taken("q"),
+        "reads p before it sets it",
+    ),
     "a loop that is left": (
         "logic [31:0] p, q; always_comb begin for (int i = 0; i < 32; i++) begin"
         f" if ({RARE} && i == 7) break; p[i] = right[i]; end q = p; p = right; end" + taken("q"),
