@@ -5,8 +5,8 @@ An instruction of a smaller K counts as a chain of itself, as software would run
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 from golden.catalog import architectures
 from golden.catalog.families import fill, shape_of
@@ -64,17 +64,27 @@ def arithmetic(ins: Instruction) -> tuple[object, ...]:
     return tuple(operation.arithmetic for operation in ins.program.operations)
 
 
-def _candidates(architecture: str, ins: Instruction) -> Iterator[str]:
+def _candidates(architecture: str, ins: Instruction) -> list[str]:
     """Names whose formats and sparsity fit, found in the catalogue without building the instructions."""
     wanted = {operand: fmt.name for operand, fmt in ins.formats.items()}
+    known = _shapes(architecture, ins.sparse, frozenset(wanted))
+    return [name for name, (found, k) in known.items() if found == wanted and k <= ins.k and ins.k % k == 0]
+
+
+@cache
+def _shapes(
+    architecture: str, sparse: bool, operands: frozenset[str]
+) -> dict[str, tuple[dict[str, str], int]]:
+    """The formats and the K of each of an architecture's instructions that has these operands."""
+    known = {}
     for name, (entry, variables) in architectures.get_architecture(architecture).names().items():
         family = entry.family
-        if family.sparse != ins.sparse or set(family.formats) != set(wanted):
-            continue
-        found = {operand: get_format(fill(text, variables)).name for operand, text in family.formats.items()}
-        k = shape_of(variables, entry.section)[2]
-        if found == wanted and k <= ins.k and ins.k % k == 0:
-            yield name
+        if family.sparse == sparse and operands == set(family.formats):
+            found = {
+                operand: get_format(fill(text, variables)).name for operand, text in family.formats.items()
+            }
+            known[name] = (found, shape_of(variables, entry.section)[2])
+    return known
 
 
 def _stretched(other: Instruction, ins: Instruction) -> Instruction | None:
