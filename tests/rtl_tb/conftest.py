@@ -13,11 +13,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from shared_builds import SharedBuilds
 
+from rtl_tb.check.options import Options
 from rtl_tb.engines import fast
 from rtl_tb.simulators import simulators
 
 _OF_BUILDS = {"test_builds", "test_fast", "test_headers", "test_contents"}
 """The tests of the builds themselves, and of the compiler's level that users get."""
+_OF_GATES = {
+    *("test_gate_level", "test_attacks", "test_initial_values", "test_foreign_text", "test_other_outputs"),
+    *("test_source_text", "test_drivers", "test_structure", "test_init", "test_vhdl", "test_synthesis"),
+}
+"""The tests whose checks also simulate the netlist, which costs more than a short run of the unit itself."""
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +44,9 @@ def _compiled_once(request: pytest.FixtureRequest, _shared_builds: SharedBuilds)
         patch.setenv("OBJCACHE", f"{Path(__file__).with_name('object_cache.sh')} {_shared_builds.objects}")
         for owner, name, stand_in in _shared_builds.patches():
             patch.setattr(owner, name, stand_in)
+        if request.module.__name__.rpartition(".")[2] not in _OF_GATES:
+            usual = Options.__init__.__defaults__
+            patch.setattr(Options.__init__, "__defaults__", tuple("off" if x == "try" else x for x in usual))
         patch.setattr(fast.build, "__defaults__", (fast.BuildOptions(level="-Og"),))
         yield
     simulators._verilator.cache_clear()

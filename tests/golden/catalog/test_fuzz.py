@@ -26,7 +26,7 @@ def test_wrapping_a_float_total_is_refused() -> None:
         unit_files.build_instruction(yamlfile.parse(TRICKY["wrap after a wide sum"]))
 
 
-@pytest.mark.parametrize("block", long_after(2, range(10)))
+@pytest.mark.parametrize("block", long_after(1, range(10)))
 @pytest.mark.parametrize("make", [random_unit, kernel_unit])
 def test_models_agree_on_random_units(make: Callable[[random.Random], str], block: int) -> None:
     """The first of the units that a campaign runs by the thousand (docs/reports/random-units.md)."""

@@ -43,7 +43,7 @@ def test_the_committed_schemas_and_pages_are_what_the_readers_declare(module: An
         assert path.read_text("utf-8") == should, path.name
 
 
-@pytest.mark.parametrize("path", long_after(8, EXAMPLES), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", long_after(3, EXAMPLES), ids=lambda path: path.stem)
 def test_examples_are_valid_and_name_their_schema(path: Path) -> None:
     validator("unit").validate(yaml_text.read(path.read_text("utf-8")))
     named(path)

@@ -211,9 +211,9 @@ def test_every_code_is_drawn_and_packed(fma, mac, tmp_path):
         ("d", 16, 0),
     ]
     for ins, level in ((fma, "dot"), (mac, "tile")):
+        written = default_set(ins, 60, level=level)
         for form in ("hex", "npz", "csv", "jsonl"):
             path = tmp_path / f"{level}.{form}"
-            written = default_set(ins, 60, level=level)
             files.write(path, written)
             again = files.read(path, ins)
             np.testing.assert_array_equal(again.operands["mode"], written.operands["mode"])

@@ -288,7 +288,7 @@ def test_every_example_has_an_oracle() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.yaml")} == set(ORACLES) | elsewhere
 
 
-@pytest.mark.parametrize("name", long_after(3, ORACLES))
+@pytest.mark.parametrize("name", long_after(2, ORACLES))
 def test_example(name: str) -> None:
     oracle, kinds = ORACLES[name]
     assert check(name, oracle, kinds) > 40 * len(kinds)

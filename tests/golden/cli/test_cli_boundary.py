@@ -64,7 +64,7 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("error", long_after(7, FOREIGN), ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("error", long_after(3, FOREIGN), ids=lambda error: type(error).__name__)
 def test_no_internal_error_looks_like_a_verdict(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,7 +168,7 @@ def test_datapaths_of_somebody_else_are_found(name: str, tmp_path: Path) -> None
     formats, k = datapath(name)
     blocks = {"scale_block": k} if "scale_a" in formats else {}
     unit = open_box(f"python:{BOXES / 'datapaths.py'}:{name}", formats, k, **blocks)
-    check(unit, tmp_path, asks=20_000)
+    check(unit, tmp_path, asks=10_000)
 
 
 @pytest.mark.long
@@ -187,7 +187,7 @@ def test_integers_that_clamp(tmp_path: Path) -> None:
 def test_products_in_a_register_that_is_too_narrow(tmp_path: Path) -> None:
     """Only four products of the least operands show it."""
     formats = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
-    found = check(box("ieee.py:narrow_register", formats), tmp_path, asks=20_000)
+    found = check(box("ieee.py:narrow_register", formats), tmp_path, asks=10_000)
     assert found.yaml is not None and "width: 17" in found.yaml
 
 
@@ -206,7 +206,7 @@ def test_products_in_a_register_that_is_too_narrow(tmp_path: Path) -> None:
 )
 def test_models_of_ours_are_found_again(name: str) -> None:
     unit = open_box(name)
-    found = golden.dissect(unit, seconds=300, asks=60_000)
+    found = golden.dissect(unit, seconds=300, asks=20_000)
     assert found.wrong == 0 and found.compared > 20_000, found.sentence()
     assert fresh_differences(found, unit, 300) == 0
 
@@ -215,7 +215,7 @@ def test_models_of_ours_are_found_again(name: str) -> None:
 def test_which_cause_of_a_nan_comes_first_is_asked_where_two_meet() -> None:
     """A NaN in c beside infinities of both signs: one dot product in 500 with special values shows it."""
     unit = golden.instruction("rdna3", "v_wmma_f32_16x16x16_bf16_w32")
-    found = golden.dissect(unit, seconds=300, asks=40_000)
+    found = golden.dissect(unit, seconds=300, asks=20_000)
     assert found.wrong == 0 and found.instruction is not None, found.sentence()
     operands = stimuli.generate(unit, "special_values", 20_000, np.random.default_rng(7))
     assert np.array_equal(found.instruction.dot(**operands), unit.dot(**operands))

@@ -330,7 +330,7 @@ def test_units_that_do_not_run_have_no_taps() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    long_after(2, ["or_sticky_align_add", "block_scaled", "status_flags", "per_pair_grid", "rdna3_dot2"]),
+    long_after(1, ["or_sticky_align_add", "block_scaled", "status_flags", "per_pair_grid", "rdna3_dot2"]),
 )
 def test_every_tap_runs_and_has_a_name_of_its_own(name: str) -> None:
     """Also on NaNs, zeros and subnormal numbers; codes stay codes of d."""

@@ -200,7 +200,7 @@ def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("slug", "name", "change"), long_after(2, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
+    ("slug", "name", "change"), long_after(1, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
 )
 def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -> None:
     vector_set = vectors(name)
@@ -346,7 +346,7 @@ WIRES: list[tuple[str, Callable[..., Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("slug", "fault"), long_after(2, WIRES, [slug for slug, _ in WIRES]))
+@pytest.mark.parametrize(("slug", "fault"), long_after(1, WIRES, [slug for slug, _ in WIRES]))
 def test_faults_of_wires(slug: str, fault: Callable[..., Any]) -> None:
     """Each made in NumPy from the results of the right unit."""
     actual = np.asarray(fault(unit("f16"), vectors("f16").operands), np.uint32)
@@ -423,7 +423,7 @@ def test_nothing_to_explain_and_nothing_that_explains() -> None:
     assert same.explains and same.hypotheses[0].slug == "identity" and same.failing == 0
     noise = given.d.copy()
     noise[::100] ^= 1
-    found = diagnosis.diagnose(unit("f16"), given.operands, noise, budget_seconds=3)
+    found = diagnosis.diagnose(unit("f16"), given.operands, noise, budget_seconds=1)
     assert not found.explains and "differ" in found.sentence() and found.failing == 200
 
 

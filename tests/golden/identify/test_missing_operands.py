@@ -59,7 +59,7 @@ BOXES: dict[str, tuple[Any, dict[str, str], int]] = {
 @pytest.mark.parametrize("name", BOXES)
 def test_a_function_is_found_with_the_operands_that_it_takes(name: str) -> None:
     box, formats, k = BOXES[name]
-    found = dissect(box, formats, k, seconds=20, asks=60_000)
+    found = dissect(box, formats, k, seconds=20, asks=15_000)
     assert found.explains and found.yaml is not None
     unit = build_instruction(yamlfile.parse(found.yaml))
     assert set(unit.own_formats) == set(formats)
@@ -95,7 +95,7 @@ def test_a_unit_of_the_language_is_found_as_it_is_written(name: str) -> None:
     formats, steps = UNITS[name]
     text = f"unit: u\nshape: {{k: 4}}\nformats: {formats}\nsteps: {steps}\n"
     unit = build_instruction(yamlfile.parse(text))
-    found = dissect(unit, seconds=40, asks=150_000)
+    found = dissect(unit, seconds=40, asks=20_000)
     assert found.explains and found.instruction is not None
     assert found.instruction.formats == unit.formats
     assert differences(found.instruction, unit, found.alternatives) == []
@@ -103,7 +103,7 @@ def test_a_unit_of_the_language_is_found_as_it_is_written(name: str) -> None:
 
 def test_modes_of_a_multiplier_are_found_one_by_one() -> None:
     unit = golden.load_instruction("spec/examples/ieee_multiply.yaml")
-    found = dissect(unit, seconds=60, asks=200_000)
+    found = dissect(unit, seconds=60, asks=30_000)
     assert found.explains and found.instruction is not None
     assert found.instruction.own_formats == unit.own_formats and set(found.instruction.mode_units) == set(
         range(5)

@@ -111,7 +111,7 @@ def loaded(load: str, clear: str, adds: bool = False) -> FunctionUnit:
     return FunctionUnit.like(replace(box, load=load != "none", alone=alone), dot)
 
 
-@pytest.mark.parametrize(("load", "clear"), long_after(2, LOADS))
+@pytest.mark.parametrize(("load", "clear"), long_after(1, LOADS))
 def test_a_unit_that_loads_or_clears_alone_is_found(load: str, clear: str) -> None:
     found = golden.dissect(loaded(load, clear), **ASKS)
     assert found.explains and found.yaml is not None and found.compared > 3000
@@ -141,7 +141,7 @@ def test_each_mode_is_found_and_what_differs(tmp_path: Path) -> None:
     unit = FunctionUnit(by_mode, BYTES, 4, "box", modes=modes_of(3))
     with pytest.raises(OperandError, match="for each of 3 modes"):
         golden.dissect(unit, seconds=300, asks=1_400)
-    found = golden.dissect(unit, seconds=300, asks=60_000)
+    found = golden.dissect(unit, seconds=300, asks=30_000)
     assert found.explains and list(found.modes) == [0, 1, 2]
     in_turns = found.compared - sum(one.compared for one in found.modes.values())
     assert found.wrong == 0 and in_turns == found.differing["modes in turns"][1] > 1_000

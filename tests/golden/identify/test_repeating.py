@@ -129,7 +129,7 @@ def asked_of(model: Any) -> Any:
     ("dot", "cause"), [(drifting(5_000), repeatability.DRIFT), (at_random(0.0005), repeatability.CHANCE)]
 )
 def test_what_nothing_explains_is_asked_again_first(dot: Dot, cause: str) -> None:
-    found = golden.dissect(FunctionUnit(dot, FORMATS, 4), asks=20_000, seconds=20)
+    found = golden.dissect(FunctionUnit(dot, FORMATS, 4), asks=10_000, seconds=20)
     assert not found.explains and found.changed is not None
     assert found.changed.cause == cause, found.changed
     assert cause in found.report and found.as_dict()["changed"]["cause"] == cause
@@ -145,7 +145,7 @@ def test_what_a_sparse_box_answers_by_chance_is_told() -> None:
         moved = late & (operands["metadata"] != 4).any(axis=1) & (rng.random(len(late)) < 0.01)
         return model.dot(**operands) ^ moved.astype(np.uint32)
 
-    found = golden.dissect(FunctionUnit.like(model, dot), asks=20_000, seconds=20)
+    found = golden.dissect(FunctionUnit.like(model, dot), asks=10_000, seconds=20)
     assert found.changed is not None and found.changed.cause == repeatability.CHANCE
     assert found.instruction is not None and "metadata[" in found.changed.text(model.formats)
 

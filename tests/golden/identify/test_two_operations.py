@@ -249,7 +249,7 @@ program:
 
 def test_a_chain_with_guard_bits_in_its_register_is_found() -> None:
     unit = build_instruction(parse(GUARDED))
-    found = dissect(FunctionUnit.like(unit, unit.dot), seconds=60, asks=20_000)
+    found = dissect(FunctionUnit.like(unit, unit.dot), seconds=60, asks=10_000)
     assert found.explains and found.instruction is not None, found
     assert found.instruction.program.operations[0].out_format.fraction_bits == 26
 
@@ -263,6 +263,6 @@ def test_a_difference_of_two_products_is_found() -> None:
             d = (x[:, 0] * y[:, 0] - x[:, 1] * y[:, 1]).astype(np.float32).view(np.uint32)
         return np.where(d & 0x7FFFFFFF > 0x7F800000, np.uint32(0x7FC00000), d)
 
-    found = dissect(real_part, {"a": "f16", "b": "f16", "d": "f32"}, 2, seconds=60, asks=20_000)
+    found = dissect(real_part, {"a": "f16", "b": "f16", "d": "f32"}, 2, seconds=60, asks=10_000)
     assert found.explains and found.instruction is not None, found
     assert [o.k_index for o in found.instruction.program.operations] == [(0,), (1,)]

@@ -365,7 +365,7 @@ def flags_unit(rng: random.Random) -> str:
 
 def test_the_models_agree_on_random_units() -> None:
     seen: dict[str, int] = dict.fromkeys(NAMES, 0)
-    for seed in range(9000, 9045):
+    for seed in range(9000, 9020):
         text, ins = accepted(flags_unit, seed)
         drawn = draw_dots(ins, 20, np.random.default_rng(seed))
         found = ins.flags(**drawn)
@@ -376,7 +376,7 @@ def test_the_models_agree_on_random_units() -> None:
                 seen[name] += int(found[i]) >> bit & 1
         answers = ins.answers(drawn)
         assert np.array_equal(answers["d"], ins.dot(**drawn)) and np.array_equal(answers["flags"], found)
-    assert min(seen.values()) > 4, seen
+    assert min(seen.values()) > 2, seen
 
 
 def test_matrices_batches_and_modes_keep_their_places() -> None:

@@ -76,7 +76,7 @@ def fail(ins: Instruction, operands: Operands, got: Any, wanted: Any, what: str)
         )
 
 
-@pytest.mark.parametrize("kind", long_after(4, stimuli.KINDS))
+@pytest.mark.parametrize("kind", long_after(2, stimuli.KINDS))
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_reference_general_and_lanes_agree(architecture: str, kind: str) -> None:
     for ins in representatives(architecture):
@@ -86,7 +86,7 @@ def test_reference_general_and_lanes_agree(architecture: str, kind: str) -> None
         fail(ins, operands, ins.dot(**operands), wanted, "fast form and reference")
 
 
-@pytest.mark.parametrize("architecture", long_after(5, ARCHITECTURES))
+@pytest.mark.parametrize("architecture", long_after(3, ARCHITECTURES))
 def test_lanes_and_general_agree_on_many(architecture: str) -> None:
     """Every other kind for each instruction, the others for the next."""
     for i, ins in enumerate(ins for ins in representatives(architecture) if ins.engine.fast):

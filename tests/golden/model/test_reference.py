@@ -241,7 +241,7 @@ SMALL = [row for row in ROWS if golden.instruction(row[0], row[1]).k <= 32]
 
 
 @pytest.mark.parametrize(
-    ("architecture", "name", "oracle"), long_after(30, SMALL, ids=[f"{a}-{n}" for a, n, _ in SMALL])
+    ("architecture", "name", "oracle"), long_after(12, SMALL, ids=[f"{a}-{n}" for a, n, _ in SMALL])
 )
 def test_the_reference_is_the_oracle_for_searched_cases(architecture: str, name: str, oracle: Oracle) -> None:
     ins = golden.instruction(architecture, name)

@@ -46,7 +46,7 @@ def test_round_to_code_is_the_oracles(name: str, mode: str) -> None:
     fmt = get_format(name)
     lowest, highest = fmt.min_exponent - fmt.fraction_bits - 4, fmt.max_exponent + 3
 
-    @settings(max_examples=150)
+    @settings(max_examples=60)
     @given(
         st.integers(0, 1),
         st.integers(1, 1 << 70),

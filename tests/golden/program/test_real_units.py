@@ -126,7 +126,7 @@ CATALOGUE = rdna_models() | {
 }
 
 
-@pytest.mark.parametrize("name", long_after(20, CATALOGUE))
+@pytest.mark.parametrize("name", long_after(10, CATALOGUE))
 def test_the_catalogue(name: str) -> None:
     ins = golden.instruction(*name.split(":", 1))
     hold(ins, CATALOGUE[name], len(name), 2400 // (ins.k + 8))

@@ -141,7 +141,7 @@ def test_no_page_of_a_pdf_is_cut_or_empty(tmp_path: Path) -> None:
         assert (image < 128).any()
 
 
-@pytest.mark.parametrize("path", long_after(3, EXAMPLES, [path.stem for path in EXAMPLES]))
+@pytest.mark.parametrize("path", long_after(2, EXAMPLES, [path.stem for path in EXAMPLES]))
 def test_a_designer_s_unit_in_every_form(path: Path, tmp_path: Path) -> None:
     unit = golden.load_instruction(path)
     for form in document.FORMS:

@@ -108,7 +108,7 @@ def test_every_name_is_on_exactly_one_page() -> None:
     assert total > 9000
 
 
-@pytest.mark.parametrize("path", long_after(2, PAGES))
+@pytest.mark.parametrize("path", long_after(1, PAGES))
 def test_sections_and_markdown(path: str) -> None:
     page = text(path)
     assert page.startswith(f"# {group(path).title}\n") and page.endswith("\n") and not page.endswith("\n\n")
@@ -315,7 +315,7 @@ def test_parameters_are_the_spec_s() -> None:
     assert meanings and all(meanings), "a parameter without a meaning"
 
 
-@pytest.mark.parametrize("path", long_after(6, PAGES))
+@pytest.mark.parametrize("path", long_after(3, PAGES))
 def test_links_lead_to_pages_of_the_site(path: str) -> None:
     known = {page.path for page in instruction_page.pages()}
     group = next(one for one in groups(path.split("/")[0]) if one.path.endswith(f"{path}.md"))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden.model.instruction import Instruction
@@ -203,7 +204,7 @@ MXFP8 = f"{MX}32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.
 MXFP4 = f"{MX}64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 
 
-@pytest.mark.parametrize(("name", "places"), [(MXFP8, range(0, 22)), (MXFP4, range(-2, 11))])
+@pytest.mark.parametrize(("name", "places"), long_after(1, [(MXFP8, range(0, 22)), (MXFP4, range(-2, 11))]))
 def test_scales_bring_a_block_sum_at_each_power_of_two_to_the_end_of_the_range(
     name: str, places: range
 ) -> None:

@@ -32,7 +32,7 @@ def call(*arguments: str, status: int = 0) -> Any:
     return result
 
 
-@pytest.fixture(scope="module", params=long_after(4, studies.names()))
+@pytest.fixture(scope="module", params=long_after(2, studies.names()))
 def study(request: pytest.FixtureRequest) -> Study:
     return studies.run(request.param, FEW.get(request.param, 100))
 

@@ -58,7 +58,7 @@ def header(request, units, tmp_path_factory):
     return of_units(units, tmp_path_factory.mktemp(request.param), request.param)
 
 
-@pytest.mark.parametrize("key", long_after(9, UNITS))
+@pytest.mark.parametrize("key", long_after(4, UNITS))
 def test_dot_products_are_the_cores(header, units, key):
     vectors = default_set(units[key], 600, seed=11)
     assert np.array_equal(header.dot(key, vectors.operands), vectors.d)

@@ -41,7 +41,7 @@ SLICE = [
 ]
 
 
-@pytest.mark.parametrize("name", long_after(4, SLICE))
+@pytest.mark.parametrize("name", long_after(2, SLICE))
 def test_the_results_of_an_instruction_refute_every_wrong_layout(name: str) -> None:
     report = Report()
     ins = golden.instruction("hopper", name)

@@ -50,6 +50,7 @@ def moved(tmp_path_factory):
     scattered(folder / "unit")
     words = ["rtl", "check", str(folder / "unit" / "small.yaml"), "--engine", "selfcheck", "--sim", "icarus"]
     words += ["--count", "300", "--seed", "5", "--kinds", "random_bits=1,tie=2", "--idle", "0.5", "--json"]
+    words += ["--budget", "4", "--repair", "0"]
     places = ["--build", str(folder / "build"), "--failures", str(folder / "failures")]
     run = CliRunner().invoke(app, [*words, *places])
     assert run.exit_code == 1, run.output

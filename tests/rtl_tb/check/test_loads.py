@@ -93,7 +93,7 @@ SOUND_RUNS = [
 ]
 
 
-@pytest.mark.parametrize(("form", "ports", "engine", "simulator"), long_after(2, SOUND_RUNS))
+@pytest.mark.parametrize(("form", "ports", "engine", "simulator"), long_after(1, SOUND_RUNS))
 def test_a_sound_unit_passes(tmp_path, form, ports, engine, simulator):
     file = described(tmp_path, form, SOUND[form], PORTS[ports])
     result = checked(file, engine, simulator, resets=3, idle=0.2)
@@ -104,8 +104,8 @@ def test_a_sound_unit_passes(tmp_path, form, ports, engine, simulator):
 @pytest.mark.parametrize(
     ("form", "slug", "body"),
     [
-        *long_after(3, [("with", *fault) for fault in FAULTS["with"]]),
-        *long_after(2, [("alone", *fault) for fault in FAULTS["alone"]]),
+        *long_after(1, [("with", *fault) for fault in FAULTS["with"]]),
+        *long_after(1, [("alone", *fault) for fault in FAULTS["alone"]]),
     ],
 )
 def test_a_fault_is_named(tmp_path, form, slug, body):

@@ -57,7 +57,7 @@ def seen(folder: Path, engine: str, simulator: str, count: int = 900) -> np.ndar
 
 @pytest.mark.parametrize(
     ("engine", "simulator"),
-    long_after(2, [("selfcheck", "icarus"), ("cocotb", "icarus"), ("cocotb", "verilator")]),
+    long_after(1, [("selfcheck", "icarus"), ("cocotb", "icarus"), ("cocotb", "verilator")]),
 )
 def test_all_engines_play_the_same(tmp_path: Path, engine: str, simulator: str) -> None:
     wanted, found = (seen(tmp_path, *each) for each in (("fast", "verilator"), (engine, simulator)))

@@ -78,7 +78,7 @@ def test_parameters_are_those_of_the_specification(name: str) -> None:
     assert described(dut) == specified(dut.instruction, dut.top)
 
 
-@pytest.mark.parametrize("name", long_after(5, NAMES))
+@pytest.mark.parametrize("name", long_after(2, NAMES))
 def test_lint_finds_nothing(name: str, tmp_path: Path) -> None:
     assert_lint_clean(name, tmp_path)
 

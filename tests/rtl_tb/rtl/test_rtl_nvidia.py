@@ -88,7 +88,7 @@ def test_parameters_are_those_of_the_specification(name: str) -> None:
     assert described(dut) == specified(dut.instruction, dut.top)
 
 
-@pytest.mark.parametrize("name", long_after(8, NAMES))
+@pytest.mark.parametrize("name", long_after(4, NAMES))
 def test_lint_finds_nothing(name: str, tmp_path: Path) -> None:
     assert_lint_clean(name, tmp_path)
 
