@@ -268,7 +268,7 @@ def test_clear_is_the_lowest_bit_of_the_word(ins, mac):
 
 def test_a_set_is_the_beginning_of_every_longer_one_and_blocks_stand_alone(ins):
     whole = default_set(ins, 20_000, seed=9)
-    for count in (1, 100, 8192, 8193):
+    for count in (100, 8193):
         part = default_set(ins, count, seed=9)
         for name, codes in part.operands.items():
             np.testing.assert_array_equal(codes, whole.operands[name][:count])

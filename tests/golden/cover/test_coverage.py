@@ -440,7 +440,7 @@ def test_every_unit_has_a_figure_and_its_bins_are_those_that_it_reaches(make: An
     """Random units of every step, key and format. What is hit counts, also where the ranges are too narrow;
     of the units where they are, no more may come."""
     narrow = []
-    for seed in range(3000, 3030):
+    for seed in range(3000, 3015):
         _, ins = accepted(make, seed)
         coverage, operands = Coverage(ins), drawn(ins, seed)
         coverage.sample(operands, ins.dot(**operands))

@@ -165,7 +165,7 @@ def test_special_values_of_ieee_tree() -> None:
 
 
 def test_special_values_agree_with_the_core() -> None:
-    for ins in representatives():
+    for ins in representatives()[::4]:
         rows = {row["case"]: int(row["d"], 16) for row in special_values(ins)}
         assert rows, ins.name
         for question, operands in special_cases(ins):
