@@ -189,12 +189,10 @@ def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layou
     registers); `unpack` is stmatrix, its exact inverse. A lane has one register for each matrix, two for
     "m16n16". `address_lanes()` gives the lane that supplies each row's address.
 
-    | shape | rows x columns | element | only |
-    |---|---|---|---|
-    | m8n8 | 8 x 8 | 16 bits | with or without `trans` |
-    | m8n16 | 8 x 16 | 6 or 4 bits, one a byte | ldmatrix, without `trans` |
-    | m16n8 | 8 x 16 | 8 bits | stmatrix, with `trans` |
-    | m16n16 | 16 x 16 | 8 bits, or 6 or 4, one a byte | ldmatrix, with `trans`, 1 or 2 matrices |
+    - m8n8: 8 x 8 elements of 16 bits, with or without `trans`.
+    - m8n16: 8 x 16 of 6 or 4 bits, one a byte; ldmatrix alone, without `trans`.
+    - m16n8: 8 x 16 of 8 bits; stmatrix alone, with `trans`.
+    - m16n16: 16 x 16 of 8 bits, or of 6 or 4, one a byte; ldmatrix alone, with `trans`, 1 or 2 matrices.
 
     Source: PTX ISA 9.7.14.5.15 and 9.7.14.5.16; spec/layouts/matrix_movement.yaml.
 

@@ -3,6 +3,8 @@ and its numbers are the model's."""
 
 from __future__ import annotations
 
+import inspect
+import io
 import os
 import re
 import subprocess
@@ -12,17 +14,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
+from docutils.core import publish_doctree
 from long_run import long_after
+from sphinx.ext.napoleon import GoogleDocstring
 
 import golden
-from golden.errors import DocsError
+from golden.errors import DocsError, ToolMissing
 from golden.explain.markdown import link
-from golden.publish import families, links, sphinx_source, stale
+from golden.publish import api_page, families, links, sphinx_source, stale
 from golden.publish import site as builder
 from golden.publish.explorer.address import INDEX
 from golden.publish.sphinx_extension import as_restructured, lighter, marked, with_current, without_current
@@ -432,6 +437,39 @@ def test_docstrings_keep_their_text_and_their_code() -> None:
         *("", ".. code-block:: python", "", "    run(x)", ""),
         *("Args:", "    a: one", "        line."),
     ]
+
+
+def described(thing: str) -> Iterator[tuple[str, str]]:
+    """The docstrings of a thing of the API reference and of its members, by name."""
+    module, _, last = thing.rpartition(".")
+    try:
+        found = import_module(thing) if last == "errors" else getattr(import_module(module), last)
+    except ToolMissing:  # without PyTorch
+        return
+    members = vars(found) if inspect.isclass(found) or inspect.ismodule(found) else {}
+    for name, member in {"": found, **members}.items():
+        text = getattr(getattr(member, "__func__", member), "__doc__", None)
+        if (
+            text
+            and not name.startswith("_")
+            and (callable(member) or not name or isinstance(member, property))
+        ):
+            yield f"{thing} {name}", inspect.cleandoc(text)
+
+
+@pytest.mark.parametrize("page", api_page.PAGES)
+def test_docutils_reads_the_docstrings_of_the_api_without_a_warning(page: str) -> None:
+    """A warning ends the build of the site."""
+    template = (api_page.FOLDER / "api" / f"{page}.md.j2").read_text("utf-8")
+    things = re.findall(r"[\w.]+", " ".join(re.findall(r"describe\((.*?)\)", template, re.S)))
+    assert things
+    for thing in things:
+        for name, text in described(thing):
+            warned = io.StringIO()
+            read = str(GoogleDocstring(as_restructured(text.split("\n"))))
+            publish_doctree(read, settings_overrides={"report_level": 2, "warning_stream": warned})
+            said = [line for line in warned.getvalue().splitlines() if "(WARNING/2)" in line]
+            assert not said, (name, said)
 
 
 def test_cells_of_one_paragraph_have_none() -> None:
