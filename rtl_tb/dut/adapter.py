@@ -114,7 +114,7 @@ def adapter_of(dut: Dut) -> Adapter:
     if inverted:
         found.words.append(Word("given_data", source=bus, inverted=inverted))
         bus = "given_data"
-    free = [name for name in ("held", "asked") if name in found.bits or name in _names(found)]
+    free = [name for name in ("held", "rests", "asked") if name in found.bits or name in _names(found)]
     found.free = " & ".join(f"!{name}" for name in free)
     found.bus = {name: bus for name in dut.fields if name not in RESULTS}
     # The words of earlier cycles; a pipeline that stands still takes them later as well.
@@ -132,7 +132,7 @@ def adapter_of(dut: Dut) -> Adapter:
             found.inputs += ["unit_ready"] if shake.in_ready else []
     if shake.during:
         found.bits["during"] = f"{base} | held"
-    if shake.hold == "valid":
+    if shake.hold in ("valid", "released"):
         found.bits["shown"] = f"{base} | held"
         base = "shown"
     if shake.out_ready in shake.agreed:
@@ -164,6 +164,8 @@ def _one_at_a_time(found: Adapter, dut: Dut, bus: str) -> str:
         found.inputs.append("unit_valid")
         found.registers.append(Register("lowered", (("take", "!unit_valid"), ("!unit_valid", "1"))))
         found.valid = "held & lowered & unit_valid"
+    if dut.handshake.hold == "released":  # the unit sees its valid low before the next operands come
+        found.registers.append(Register("rests", (("1", "done"),)))
     if not dut.handshake.hold:
         return bus
     found.registers.append(Register("kept_data", (("take", "in_data"),), None, word=True))

@@ -45,7 +45,7 @@ GIVEN = ("freely", "with_operands", "before_operands")
 are taken (it acts without valid), or only in a cycle of its own before them."""
 UNUSED = ("any", "zero", "sign")
 """What bits of a port have that carry no element of a result."""
-HOLDS = ("operands", "valid")
+HOLDS = ("operands", "valid", "released")
 """What stays as it is until the result: the operands, or the valid as well."""
 _LEVEL = Choice(("low", "high"))
 _FILES = Many(Text(), alone=True)
@@ -85,7 +85,8 @@ _IN_READY = Key("ready", _signal(), "the input's ready", None)
 _HOLD = Key(
     "hold",
     Choice(HOLDS),
-    "`operands`: the operands stay at the ports until the result is there; `valid`: valid stays, too",
+    "`operands`: the operands stay at the ports until the result is there; `valid`: valid stays, too; "
+    "`released`: as `valid`, and then valid is low for a cycle",
     None,
 )
 CHANNEL = Mapping(

@@ -173,6 +173,15 @@ CASES = {
         "kind: valid, input: {valid: start, hold: valid}, output: {valid: done}",
         {"wrong": ("a * b", "a * b + 1"), "needs more": ("left == 1", "left == 0")},
     ),
+    "valid released": Case(  # it computes while go is there, and shows its result as long
+        MUL,
+        "input go, output reg done, output reg signed [31:0] d",
+        "reg signed [7:0] x, y; reg first, second;\nalways @(posedge clk) if (go && !rst) begin x <= a; y <= b; "
+        "d <= x * y; first <= 1; second <= first; done <= second; end\n"
+        "else begin x <= 0; y <= 0; d <= 0; {first, second, done} <= 0; end",
+        "kind: valid, input: {valid: go, hold: released}, output: {valid: {port: done, level: true}}",
+        {"wrong": ("d <= x * y", "d <= x * x")},
+    ),
     "two channels": Case(
         MUL,
         "input a_valid, b_valid, d_ready, output a_ready, b_ready, d_valid, output signed [31:0] d",
@@ -443,7 +452,10 @@ def test_mistakes_in_valids_and_controls(tmp_path: Path) -> None:
     refused("two valids", "[a_valid, b_valid]", "[a_valid, a_valid]", "holds a_valid twice")
     refused("two valids", "[a_valid, b_valid]", "[1]", "holds 1, expected a port")
     refused(
-        "operands held", "hold: operands", "hold: all", "'hold' is 'all', expected one of operands, valid"
+        "operands held",
+        "hold: operands",
+        "hold: all",
+        "'hold' is 'all', expected one of operands, valid, released",
     )
     refused(
         "clear without valid", "with_operands", "sometimes", "'given' is 'sometimes', expected one of freely"
