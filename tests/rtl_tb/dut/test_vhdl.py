@@ -102,12 +102,33 @@ def test_what_ghdl_refuses_is_said_with_the_place_in_the_users_file(tmp_path):
 @ghdl
 def test_a_name_that_is_defined_twice_is_refused(tmp_path):
     design = shapes(tmp_path)
-    (tmp_path / "again.vhd").write_text(ENTITY)
+    (tmp_path / "again.vhd").write_text(ENTITY.replace('"x"', '"y"'))
     twice = Design([*design.sources, tmp_path / "again.vhd"], "shapes", parameters={"n": 3})
     with pytest.raises(
         ElaborationError, match=r"entity shapes is defined in .*shapes.vhd and in .*again.vhd"
     ):
         read_entity(twice, Vhdl())
+
+
+@ghdl
+def test_the_same_entity_in_two_files_is_no_conflict(tmp_path):
+    """A package of components that each part of a design has a copy of."""
+    design = shapes(tmp_path)
+    again = "-- a copy\n" + (tmp_path / "shapes.vhd").read_text().replace("\n", "  \n")
+    (tmp_path / "again.vhd").write_text(again)
+    twice = Design([*design.sources, tmp_path / "again.vhd"], "shapes", parameters={"n": 3})
+    assert read_entity(twice, Vhdl()).name == "shapes"
+
+
+@ghdl
+def test_a_unit_that_fails_before_its_reset_has_ports(tmp_path):
+    (tmp_path / "u.vhd").write_text(
+        "library ieee; use ieee.std_logic_1164.all; use ieee.numeric_std.all;\n"
+        "entity u is port (a : in unsigned(3 downto 0); d : out unsigned(3 downto 0)); end entity;\n"
+        "architecture rtl of u is signal n : natural range 1 to 15; begin\n"
+        "process (a) begin n <= to_integer(a); end process; d <= to_unsigned(n, 4); end architecture;\n"
+    )
+    assert sorted(read_entity(Design([tmp_path / "u.vhd"], "u"), Vhdl()).ports) == ["a", "d"]
 
 
 LIBRARY = """package sizes is constant bits : natural := 8; end package;
