@@ -15,6 +15,7 @@ from rtl_tb.dut.ports import Module, Port
 from rtl_tb.dut.structure import Structure
 
 ON_NO_REGISTER = "an enable of a combinational path"
+_FURTHER = "a reset as well"
 _VALIDS = {"valid", "vld", "dv", "nvalid", "nvld", "v", "stb", "strobe", "nd"}
 """Words of an input that say that it is a valid; others (en, ce, start, go) may be either."""
 _ALONE = 100
@@ -28,6 +29,8 @@ def decide(found: Match, module: Module, structure: Structure | None, state: boo
     Args:
         state: the unit keeps its accumulator.
     """
+    if structure is not None:
+        _no_further_resets(found, module, structure)
     if "enable" not in found.roles and "in_valid" not in found.roles:
         if structure is not None:
             _find_valid(found, module, structure)
@@ -66,6 +69,23 @@ def clock_and_reset(found: Match, module: Module, structure: Structure) -> None:
         if free:
             name = max(free, key=structure.set_at_once).name
             found.roles["reset"] = Candidate((name,), "input", 1, words_of(name))
+
+
+def _no_further_resets(found: Match, module: Module, structure: Structure) -> None:
+    """Ties what is called a valid or an enable and with 1 sets no fewer registers than the reset does: a unit
+    that takes operands while it resets takes none."""
+    whole = [module.ports[name] for name in _ports_of(found, "reset")]
+    for role in ("in_valid", "enable") if whole else ():
+        for name in _ports_of(found, role):
+            shape = structure.reset(module.ports[name])
+            sets = structure.sets(module.ports[name])
+            if shape is not None and not shape.active_low and sets >= structure.sets(whole[0]) > 0:
+                del found.roles[role]
+                found.tied[name] = _FURTHER
+
+
+def _ports_of(found: Match, role: str) -> tuple[str, ...]:
+    return found.roles[role].ports if role in found.roles else ()
 
 
 def _free(found: Match, module: Module) -> list[Port]:
@@ -111,14 +131,24 @@ def answers_all(found: Match, module: Module, structure: Structure, valids: Sequ
     return all(reached) or not any(reached)
 
 
-def clear_given(found: Match, module: Module, structure: Structure) -> str:
-    """`given` of a clear that sets registers without the valid: with_operands where it leaves the operands of
-    its cycle, before_operands where it drops them; "" where it waits for the valid or nothing is known.
+@dataclass(frozen=True)
+class Clear:
+    """How a clear acts, as registers show it.
 
-    Valid, enable and clear are taken to act with 1, the reset as registers show it.
+    Attributes:
+        active_low: whether it acts with 0. given: of one that sets registers without the valid: with_operands
+            where it leaves the operands of its cycle, before_operands where it drops them; "" where it waits
+            for the valid or nothing is known.
     """
-    if not {"clear", "in_valid", "d"} <= found.roles.keys():
-        return ""
+
+    active_low: bool = False
+    given: str = ""
+
+
+def clear_of(found: Match, module: Module, structure: Structure) -> Clear:
+    """How the clear acts. Valid and enable are taken to act with 1, the reset as registers show it."""
+    if not {"clear", "d"} <= found.roles.keys():
+        return Clear()
     port = {
         role: module.ports[found.roles[role].ports[0]]
         for role in ("clear", "in_valid", "enable", "reset")
@@ -126,21 +156,24 @@ def clear_given(found: Match, module: Module, structure: Structure) -> str:
     }
     shape = structure.reset(port["reset"]) if "reset" in port else None
     if shape is None and "reset" in port:
-        return ""
+        return Clear()
     idle: dict[str, list[Port]] = {"0": [], "1": [port["enable"]] if "enable" in port else []}
+    idle["0"] += [module.ports[name] for name, why in found.tied.items() if why == _FURTHER]
     if shape is not None:
         idle["1" if shape.active_low else "0"].append(port["reset"])
 
     def sets(clear: str, valid: str) -> set[int]:
         assumed = {value: list(ports) for value, ports in idle.items()}
         assumed[clear].append(port["clear"])
-        assumed[valid].append(port["in_valid"])
+        assumed[valid] += [port["in_valid"]] if "in_valid" in port else []
         return structure.set_to_constants(assumed)
 
-    without = sets("1", "0") - sets("0", "0")
-    if not without:
-        return ""
-    return "before_operands" if without <= sets("1", "1") else "with_operands"
+    low = sets("0", "1") > sets("1", "1")
+    on, off = ("0", "1") if low else ("1", "0")
+    without = sets(on, "0") - sets(off, "0")
+    if not without or "in_valid" not in port:
+        return Clear(low)
+    return Clear(low, "before_operands" if without <= sets(on, "1") else "with_operands")
 
 
 @dataclass

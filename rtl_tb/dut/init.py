@@ -23,7 +23,7 @@ from golden.errors import SpecError
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField, Modes
 from golden.vectors.word import RESULTS, Field, WordLayout
-from rtl_tb.dut.controls import answers_all, at_once, clear_given, clock_and_reset, decide, later_c
+from rtl_tb.dut.controls import Clear, answers_all, at_once, clear_of, clock_and_reset, decide, later_c
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.headers import tops
 from rtl_tb.dut.matching import (
@@ -105,8 +105,8 @@ class _Roles:
     later_c: int = 0
     """How many cycles c comes after the other operands, as far as registers show it."""
 
-    clear_given: str = ""
-    """`given` of a clear that acts without valid."""
+    clear: Clear = field(default_factory=Clear)
+    """How the clear acts."""
 
     reset_clears: bool = False
     """Whether the reset is all that clears an accumulator: it then is no reset to the bench."""
@@ -383,7 +383,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     roles = _Roles(found, modes=modes, flags=flags)
     if structure is not None:
         roles.at_once = at_once(found, module, structure)
-        roles.clear_given = clear_given(found, module, structure)
+        roles.clear = clear_of(found, module, structure)
         roles.later_c = later_c(found, module, structure)
         roles.stages = structure.stages([module.ports[name] for name in roles.ports("d")])
         reset = roles.port("reset")
@@ -599,7 +599,7 @@ def _latency(roles: _Roles) -> str:
     """The line of the latency: measured, where that is possible and it is not known."""
     if roles.at_once:
         return "  latency: 0    # the operands reach the result without a register"
-    if not roles.reset_clears and roles.clear_given != "before_operands":
+    if not roles.reset_clears and roles.clear.given != "before_operands":
         return "  latency: measure    # or the number of cycles"
     why = "one register" if roles.stages == 1 else "or more; count the registers"
     return f"  latency: {max(roles.stages, 1)}{GUESS}: {why} between the operands and the result"
@@ -715,8 +715,10 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
                 f"  # {operand}: {', '.join(names)}{GUESS}: {width} bits, but the operand has "
                 f"{item.elements} x {item.bits}{_candidates_text(module, roles, operand)}"
             )
-        elif operand == "clear" and names and roles.clear_given:
-            lines.append(f"  clear: {{port: {_scalar(names[0])}, given: {roles.clear_given}}}")
+        elif operand == "clear" and names and (roles.clear.given or roles.clear.active_low):
+            low = ", active: low" if roles.clear.active_low else ""
+            when = f", given: {roles.clear.given}" if roles.clear.given else ""
+            lines.append(f"  clear: {{port: {_scalar(names[0])}{low}{when}}}")
         elif operand == "c" and len(names) == 1 and roles.later_c:
             lines.append(
                 f"  c: {{port: {_scalar(names[0])}, later: {roles.later_c}}}{GUESS}: it reaches the result "

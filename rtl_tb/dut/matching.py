@@ -43,7 +43,7 @@ _WORDS: dict[str, dict[str, int]] = {
     "in_valid": dict.fromkeys(("valid", "vld", "dv"), 9)
     | {"v": 7}
     | {"start": 8, "stb": 8, "strobe": 8, "go": 8, "push": 7, "nvalid": 9, "nvld": 9, "begin": 6, "fire": 6}
-    | {"val": 7, "nd": 7, "req": 5, "request": 4, "en": 3, "ena": 3, "enable": 3, "ce": 2},
+    | {"val": 7, "nd": 7, "req": 6, "request": 4, "en": 3, "ena": 3, "enable": 3, "ce": 2},
     "out_valid": dict.fromkeys(("valid", "vld", "dv", "done", "finish", "finished", "nvalid", "nvld"), 9)
     | {"v": 7, "stb": 8, "strobe": 8, "complete": 7, "val": 7, "ready": 3, "rdy": 3, "end": 4, "drdy": 8},
     "in_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "busy": 6, "accept": 5, "idle": 5},
@@ -318,7 +318,8 @@ def match(module: Module, fields: Mapping[str, Field] | None, state: bool = Fals
         taken |= set(each.ports)
     _doubt(found, scored, taken)
     ready = found.roles.get("in_ready")
-    if "out_valid" not in found.roles and ready is not None and {"ready", "rdy"} & set(ready.words):
+    answers = ready is not None and {"ready", "rdy", "ack"} & set(ready.words)
+    if "out_valid" not in found.roles and answers:
         # The only signal that the unit gives says more probably when it answers than when it takes operands.
         found.roles["out_valid"] = found.roles.pop("in_ready")
         found.doubts["out_valid"] = ["the input's ready"]

@@ -158,6 +158,12 @@ class Structure:
         bits = self.bits(port)
         return max(self._set_by(bits[0], value)[0] for value in "01") if len(bits) == 1 else 0
 
+    def sets(self, port: Port) -> int:
+        """How many registers an input sets to constants, at once or within a few cycles, with that value with
+        which it sets more."""
+        bits = self.bits(port)
+        return max(sum(self._set_by(bits[0], value)) for value in "01") if len(bits) == 1 else 0
+
     def reset(self, port: Port) -> Reset | None:
         """How a reset acts; None where no register shows it."""
         bits = self.bits(port)

@@ -250,6 +250,31 @@ def test_a_clear_that_acts_without_valid(body: str, given: str | None, tmp_path:
     assert ports["clear"] == ({"port": "clr", "given": given} if given else "clr")
 
 
+def test_a_further_reset_is_no_valid_and_a_clear_may_act_with_0(tmp_path: Path) -> None:
+    text, values = drafted(
+        tmp_path,
+        "module u (input clk, rst, start, en, clr_n, input signed [7:0] a, b,\n"
+        "output logic signed [31:0] acc, output logic signed [7:0] a_o);\n"
+        "always_ff @(posedge clk) if (rst | start) begin acc <= 0; a_o <= 0; end\n"
+        "else if (en) begin a_o <= a; acc <= clr_n ? acc + a * b : 0; end endmodule\n",
+        MAC,
+    )
+    assert values["handshake"] == {"kind": "latency", "latency": "measure", "input": {"valid": "en"}}
+    assert values["constants"] == {"start": 0} and "start: 0  # GUESS: a reset as well" in text
+    assert isinstance(values["ports"], dict)
+    assert values["ports"]["clear"] == {"port": "clr_n", "active": "low"}
+
+
+def test_request_and_acknowledge(tmp_path: Path) -> None:
+    """The only signal that the unit gives says when it answers."""
+    _, values = drafted(
+        tmp_path,
+        "module u (input clk, rst, req, input signed [7:0] a, b, output logic ack, output logic [15:0] d);\n"
+        "always_ff @(posedge clk) if (rst) ack <= 0; else begin ack <= req; d <= a * b; end endmodule\n",
+    )
+    assert values["handshake"] == {"kind": "valid", "input": {"valid": "req"}, "output": {"valid": "ack"}}
+
+
 def test_a_combinational_path_has_no_pipeline_to_stop(tmp_path: Path) -> None:
     _, values = drafted(
         tmp_path,
