@@ -343,7 +343,7 @@ def _built(
     except ElaborationError as refused:
         other = synthesised(dut, place)
         if other is None:
-            raise
+            raise _with_other_reader(refused, as_job(dut), options.engine) from None
         try:
             job, said = build(other)
         except ElaborationError:
@@ -353,6 +353,17 @@ def _built(
             f"synthesis: with it {' '.join(str(refused).split())}",
             *said,
         ]
+
+
+def _with_other_reader(refused: ElaborationError, job: Job, engine: str) -> ElaborationError:
+    """A refusal of Verilator's; with the options for Icarus Verilog where that reads the unit."""
+    if engine != "fast" or job.dut.vhdl is not None:
+        return refused
+    try:
+        engines.build("selfcheck", replace(job, simulator="icarus"))
+    except RtlError:
+        return refused
+    return ElaborationError(f"{refused}; Icarus Verilog reads it: --engine selfcheck --sim icarus")
 
 
 def _bearable(count: int, seconds: float) -> int:

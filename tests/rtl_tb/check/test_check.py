@@ -27,6 +27,7 @@ from rtl_tb.check.options import DEFAULT_TRAFFIC, LEAST_RESETS, RESET_EVERY, Opt
 from rtl_tb.check.report import example_title, headline
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome, Traffic
+from rtl_tb.errors import ElaborationError
 from rtl_tb.runs import dots
 from rtl_tb.runs.verdict import judge
 
@@ -349,6 +350,14 @@ def test_vectors_of_another_instruction_are_refused(tmp_path):
     file, _ = reference(tmp_path)
     with pytest.raises(FileFormatError, match=r"other\.npz: vectors of hopper:mma"):
         check(file, Options(vectors=tmp_path / "other.npz", build=tmp_path / "build"))
+
+
+def test_a_refusal_names_the_simulator_that_reads_the_unit(tmp_path):
+    """A number with more digits than its width is an error of Verilator's alone."""
+    small.write_small(tmp_path)
+    (tmp_path / "small.sv").write_text(small.RTL.replace("total = c;", "total = c + 32'h100000000;"))
+    with pytest.raises(ElaborationError, match=r"Too many .*; Icarus Verilog reads it: --engine selfcheck"):
+        check(tmp_path / "small.yaml", Options(build=tmp_path / "build", count=8))
 
 
 # Parts ------------------------------------------------------------------------------------------------------
