@@ -80,6 +80,18 @@ def started(
         os.close(held)
 
 
+_SCHEDULED = Path("/proc/thread-self/schedstat")
+"""Of this thread, in nanoseconds: how long it had a processor, how long it was ready and had none."""
+
+
+def waited() -> float:
+    """Seconds that this thread was ready and had no processor; 0 where the system does not say."""
+    try:
+        return int(_SCHEDULED.read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Whether the process ends within this many seconds; returns as soon as it has.
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import stimuli
+from golden import processes, stimuli
 from golden.errors import OperandError
 from golden.identify.blackbox import discriminate, fitting
 from golden.identify.blackbox.box import Bank, Box, BudgetEnded, dense_view, selected, with_box_operands
@@ -81,6 +81,7 @@ class Asking:
     progress: Progress | None
 
     started: float = field(init=False)
+    waited: float = field(init=False)
     state: State = field(init=False, default_factory=State)
     ranked: list[fitting.Fit] = field(init=False, default_factory=list)
     turn: int = field(init=False, default=0)
@@ -100,7 +101,7 @@ class Asking:
     """The exponent from which products overflow, if most questions show it."""
 
     def __post_init__(self) -> None:
-        self.started = time.monotonic()
+        self.started, self.waited = time.monotonic(), processes.waited()
         self.deadline = self.started + self.seconds
         self.reserve = max(TIMES.least, min(self.seconds / 10, TIMES.neighbours))
         self.codes = Coverage(signature_of(self.unit))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from golden import stimuli, yamlfile
+from golden import processes, stimuli, yamlfile
 from golden.catalog.relatives import relatives
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
@@ -329,6 +329,7 @@ class _Search(Checking):
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
             more: dict[str, Any] = {"asked": self._queries, "changed": self.changed, "seconds": seconds}
+            more["waited"] = processes.waited() - self.waited
             return Found(name, None, None, {}, undecided, **more, **common)
         self._recall(fit.candidate)
         # Evidence is worth its queries only for a candidate that no recorded answer contradicts.
@@ -372,6 +373,7 @@ class _Search(Checking):
             properties=self._with_repeated(evidence.properties),
             asked=self._queries,
             seconds=time.monotonic() - self.started,
+            waited=processes.waited() - self.waited,
             **common,
         )
         return found.without_operands(self.own.unread) if self.own.unread else found

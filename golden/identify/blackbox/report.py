@@ -109,7 +109,7 @@ class Found(NotebookHtml):
         modes: the result for each mode of a unit with modes, by the code of `mode`; the other attributes
             cover all modes together, except `rules`, `order` and `properties`, which only the modes have.
         asked: all dot products that the box answered.
-        seconds: the time it took.
+        seconds: the time it took. waited: seconds of these in which it had no processor.
     """
 
     name: str
@@ -135,6 +135,7 @@ class Found(NotebookHtml):
     changed: Changed | None = None
     modes: Mapping[int, Found] = field(default_factory=dict)
     seconds: float = 0.0
+    waited: float = 0.0
     alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of keys that no question distinguished from those of the candidate, by key."""
 
@@ -283,6 +284,7 @@ def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
         asked=sum(one.asked for one in found.values()),
         fresh=sum(one.fresh for one in found.values()),
         seconds=sum(one.seconds for one in found.values()),
+        waited=sum(one.waited for one in found.values()),
     )
 
 
@@ -311,6 +313,11 @@ def markdown(found: Found) -> str:
 def _head(found: Found) -> Iterator[str]:
     said = escape.markdown(found.sentence())
     answered = f"The box answered {found.asked:,} dot products in {found.seconds:.1f} s."
+    if found.waited > found.seconds / 2 and not found.explains:
+        answered += (
+            f" For {found.waited:.1f} s of these it had no processor: with more seconds, or less beside it, "
+            "it may find more."
+        )
     if found.recorded:
         answered = "It is a recording: it could not be queried."
     yield from (f"# {escape.markdown(found.name)}, dissected", "", f"{said}. {answered}", "")

@@ -17,7 +17,7 @@ from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, Box, dense_view
 from golden.identify.blackbox.candidates import candidate_of
 from golden.identify.blackbox.evidence import Forced, NamedChange, forced, meetings, shrunk
-from golden.identify.blackbox.report import Found
+from golden.identify.blackbox.report import Found, markdown
 from golden.identify.blackbox.sum_order import find_order
 from golden.kernels.sum_tree import C, Node
 from golden.number.frozen import replace
@@ -58,6 +58,12 @@ def filled(box: Box, each: int = 20) -> Bank:
         operands = stimuli.generate(box.takes, kind, each, np.random.default_rng([1, index]))
         bank.add(kind, *box.ask(operands))
     return bank
+
+
+def test_a_search_without_a_processor_says_so() -> None:
+    found = Found("box", None, None, {}, ("nothing",), asked=5, seconds=10.0, waited=8.0)
+    assert "For 8.0 s of these it had no processor" in markdown(found)
+    assert "no processor" not in markdown(replace(found, waited=1.0))
 
 
 def test_each_node_of_the_tree_has_a_mask_that_would_be_answered_otherwise() -> None:
