@@ -283,7 +283,7 @@ def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Form
         try:
             formats[operand] = local.get(name) or get_format(name)
         except UnknownNameError as error:
-            raise table.error(str(error), operand) from None
+            raise table.error(f"{error}; define_formats defines further ones", operand) from None
         most = _MOST_INTEGER_BITS.get(operand, 32)
         if formats[operand].integer_bits > most:
             raise table.error(
