@@ -18,7 +18,7 @@ end an operation falls into no bin of the steps behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -42,6 +42,7 @@ from golden.cover.points.sum_round import round_points, round_samples, sum_point
 from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
 from golden.model.registers import Registers, SeenStep
+from golden.program.bounds import Bounds, addends
 from golden.program.modes import mode_text
 from golden.program.program import Operation
 from golden.program.steps import (
@@ -190,8 +191,11 @@ def _stage_points(
     ins: Instruction, operation: Operation, held: AccumulatorRange | None
 ) -> Iterator[list[Coverpoint]]:
     """The coverpoints of each step."""
+    summed: tuple[str, Sequence[Bounds]] = ("", ())  # by the step before: the register, and its terms
     for step, registers in spans_of(ins, operation, held):
         name = stage_name(operation, step)
+        terms = summed[1] if isinstance(step, Round) and step.of == (summed[0],) else ()
+        summed = ("", ())
         match step:
             case Multiply():
                 rounded = round_points(name, step, step.format, registers) if step.format else []
@@ -203,10 +207,14 @@ def _stage_points(
                 yield align_points(ins, name, operation, step, registers)
             case Sum():
                 yield sum_points(name, step, registers)
+                if step.complement == "none" and step.width is None:
+                    summed = (step.to, addends(step, registers))
             case Additions():
-                yield sum_points(name, step, registers) + round_points(name, step, step.format, registers)
+                two = addends(step, registers)
+                points = round_points(name, step, step.format, registers, two)
+                yield sum_points(name, step, registers) + points
             case Round():
-                yield round_points(name, step, step.format, registers)
+                yield round_points(name, step, step.format, registers, terms)
             case Flush() | HiddenBit() | Normalize() | Part() | Replace() | Scale() | SpecialValues():
                 yield []
             case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -159,10 +159,18 @@ def _sum_samples(name: str, terms: Numbers, total: Numbers) -> Iterator[Sample]:
 
 
 def round_points(
-    name: str, step: RoundingStep, fmt: Format, registers: dict[str, Bounds]
+    name: str,
+    step: RoundingStep,
+    fmt: Format,
+    registers: dict[str, Bounds],
+    terms: Sequence[Bounds] = (),
 ) -> list[Coverpoint]:
     """Integers: the range and what lies outside. Floats: classes of the result by remainder, and what the
-    increment does."""
+    increment does.
+
+    Args:
+        terms: of which what is rounded is the exact sum, where that is known.
+    """
     total = rounded_total(step, registers)
     if not fmt.is_float:
         low = least_integer(fmt)
@@ -189,19 +197,39 @@ def round_points(
     return [
         Coverpoint("rounding", f"{name}: result and remainder", outcomes),
         Coverpoint("rounding", f"{name}: increment", _increments(step, fmt, kept, _signs(total), cut, tiny)),
-        *([] if sticky else _lone_bit_points(name, step, fmt, total)),
+        *([] if sticky else _lone_bit_points(name, step, fmt, total, terms)),
     ]
 
 
-def _lone_bit_points(name: str, step: RoundingStep, fmt: Format, total: Bounds) -> list[Coverpoint]:
+def _lone_bit_points(
+    name: str, step: RoundingStep, fmt: Format, total: Bounds, terms: Sequence[Bounds]
+) -> list[Coverpoint]:
     """One bit alone among those that a normal result cuts, with half of the last place and without: what a
-    sticky OR without that bit misses. Every bit that a total has below its exponent can be alone there."""
+    sticky OR without that bit misses. Every bit that a total has below its exponent can be alone there; with
+    half of the last place, of a sum of two terms, only those that are near it."""
     deepest = total.depth - kept_bits(step, fmt)
+    near = _beside_half(kept_bits(step, fmt), terms)
     if not 2 <= deepest <= _WIDEST_CUT:
         return []
     places = range(2, _WIDEST_CUT + 1)  # all of them: operations that share the point cut different numbers
-    bins = {f"{half}2^-{place}": place <= deepest for place in places for half in ("", "half + ")}
+    bins = {
+        f"{half}2^-{place}": place <= (min(deepest, near) if half else deepest)
+        for place in places
+        for half in ("", "half + ")
+    }
     return [Coverpoint("rounding", f"{name}: one bit cut", bins)]
+
+
+def _beside_half(kept: int, terms: Sequence[Bounds]) -> int:
+    """The last place at which one bit can be alone with half of the last place.
+
+    Of two terms that are no longer than the result, what is cut is the end of the smaller one: half and the
+    bit are both in it, or, where it is subtracted, the ones between them are. A carry puts the last bit of
+    the larger one at half, and then the smaller one begins no later.
+    """
+    lengths = [term.depth + max(int(term.significand).bit_length(), 1) for term in terms]
+    two = sum(term.count for term in terms) == 2 and all(term.sticky is None for term in terms)
+    return max(lengths) + 1 if two and max(lengths) <= kept + 1 else _WIDEST_CUT
 
 
 def _carry(step: RoundingStep, registers: dict[str, Bounds]) -> int:

@@ -531,6 +531,25 @@ def test_products_that_leave_a_sticky_bit_alone_do_not_carry_c_over_the_top() ->
         assert (d == 0x7F800000) == reachable, (cut, rounding, hex(d))
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "[{sum: {of: [a, c], to: total}}, "
+        "{round: {of: total, rounding: nearest_even, overflow: ieee, zero: signed}}]",
+        "[{sum: {of: [a, c], to: d, order: sequential, rounding: nearest_even}}]",
+    ],
+)
+def test_of_two_numbers_as_long_as_the_result_only_near_bits_meet_half(steps: str) -> None:
+    """All pairs of codes reach exactly the bins that are reachable."""
+    text = f"unit: add\nshape: {{k: 1}}\nformats: {{a: e5m2, c: e5m2, d: e5m2}}\nsteps: {steps}\n"
+    ins = build_instruction(yamlfile.parse(text)).plain
+    a, c = (each.ravel().astype(np.uint8) for each in np.meshgrid(np.arange(256), np.arange(256)))
+    coverage = Coverage(ins)
+    coverage.sample({"a": a[:, None], "c": c}, ins.dot(a=a[:, None], c=c))
+    assert not coverage.surprises()
+    assert not [bin for name, bin in coverage.holes() if name.endswith("one bit cut")]
+
+
 def test_a_hidden_bit_makes_a_subnormal_factor_normal() -> None:
     point = "steps: multiply a and b: significand"
     assert hits(known_unit(), [2.0**-24], [1.0], 0.0)[point] == {"below 1"}
