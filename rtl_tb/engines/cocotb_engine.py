@@ -62,7 +62,7 @@ except ModuleNotFoundError as error:
 
 VERILATE = (*VERILATOR_GOES_ON, "--x-initial", "unique", "--x-assign", "unique")
 """As the fast engine: what Icarus shows as X starts as random bits, seeded in _simulate."""
-OPTIMISE = "-Os"
+OPTIMISE = "-Og"
 RUN = "MMAGOLD_RUN"
 """Variable that gives rtl_tb/engines/cocotb_test.py the folder of its files."""
 _COCOTB = (metadata.version("cocotb"), str(Path(runner.__file__).parent))
@@ -211,7 +211,7 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
             with _environment(simulator):
                 tool = _tool(job)
                 if isinstance(tool, PortsOnlyVerilator):
-                    tool.optimise = headers.optimisation(OPTIMISE, dut, simulator, ())
+                    tool.optimise, _ = headers.optimisation(OPTIMISE, dut, simulator, ())
                 tool.build(
                     sources=[runner.Verilog(source) for source in recipe.files(place)],
                     build_args=[*design_options(dut, simulator.name), *language, *options, *listing],

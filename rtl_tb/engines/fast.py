@@ -52,7 +52,6 @@ PROGRAM = "dut"
 LANGUAGE = ("--timing", "--timescale", "1ns/1ps")
 """Delays in the RTL count against a clock of 10 ns, as in the other engines."""
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique"]
-VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
 PRINTED = 1 << 20
 """Bytes that are kept of what a unit prints: one that prints in every cycle must not fill the disk."""
@@ -93,16 +92,15 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a program is made: further options of Verilator, the compiler's level, and TAIL."""
+    """How a program is made: further options of Verilator, and the compiler's level."""
 
     further: Sequence[str] = ()
     level: str = OPTIMISE
-    tail: int = TAIL
 
 
-FOR_TRIALS = BuildOptions(("--inline-mult", "1", "-fno-split", "--output-split", "0"), "-Og", 0)
-"""Modules stay apart, which is quick to compile, and a run ends with its last result. A build of all choices
-runs four times as fast as without any optimisation, and some thousand runs cost more than it takes longer."""
+FOR_TRIALS = BuildOptions(("--inline-mult", "1", "-fno-split", "--output-split", "0"), "-Og")
+"""Modules stay apart, which is quick to compile. A build of all choices runs four times as fast as without
+any optimisation, and some thousand runs cost more than it takes longer."""
 
 
 def build(job: Job, simulator: Simulator, how: BuildOptions = BuildOptions()) -> Path:
@@ -138,16 +136,11 @@ def _recipe(job: Job, simulator: Simulator, wrapper: str, how: BuildOptions) -> 
 
 
 def _verilate(recipe: Recipe, place: Path, how: BuildOptions) -> None:
-    dut, layout = recipe.dut, recipe.dut.layout
+    dut = recipe.dut
     objects = place / OBJECTS
     objects.mkdir()
-    # In a file, since macros on the command line would compile Verilator's runtime anew for every width.
-    widths = {"MG_IN_BYTES": layout.operand_width, "MG_OUT_BYTES": layout.result_width}
-    sizes = [f"#define {name} {(width + 7) // 8}\n" for name, width in widths.items()]
-    sizes.append(f"#define MG_IN_LAST {(2 << (layout.operand_width - 1) % 8) - 1:#x}\n")
-    sizes.append(f"#define MG_TAIL {how.tail}\n")
-    sizes += [f"#define MG_{name} {getattr(rules, name)}\n" for name in RULES]
-    (objects / "mmagold_sizes.h").write_text("".join(sizes), encoding="utf-8")
+    known = "".join(f"#define MG_{name} {getattr(rules, name)}\n" for name in RULES)
+    (objects / "mmagold_rules.h").write_text(known, encoding="utf-8")
     for text in (MODEL, MODEL.with_suffix(".h")):
         shutil.copyfile(text, objects / text.name)
     optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE)
@@ -157,11 +150,9 @@ def _verilate(recipe: Recipe, place: Path, how: BuildOptions) -> None:
         *VERILATE,
         *how.further,
         *recipe.language,
-        "-MAKEFLAGS",
-        shlex.quote(optimise),
+        *(word for flags in optimise for word in ("-MAKEFLAGS", shlex.quote(flags))),
     ]
-    # The harness depends on the widths and on the level; a build of one choice has the same as the next.
-    harness = (*COMPILE, how.level, "".join(sizes), HARNESS.read_text(encoding="utf-8"))
+    harness = (*COMPILE, known, HARNESS.read_text(encoding="utf-8"))
     for options, names in ((runtime, headers.RUNTIME), (harness, own)):
         if kept := headers.kept_objects(objects, recipe.simulator, options, names):
             arguments += ["-MAKEFLAGS", kept]
@@ -195,7 +186,7 @@ def _simulate(
     watch = Watch(job, counters(files["progress"]), progress)
     try:
         printed = simulators.run(
-            [program, *files.values(), *_settings(job)],
+            [program, *files.values(), *_settings(job, TAIL)],
             folder=None,
             env=simulator.env,
             log=folder / "printed",
@@ -259,7 +250,7 @@ class Trial:
             words = [
                 self.program,
                 *files.values(),
-                *_settings(self.job),
+                *_settings(self.job, 0),  # it ends with its last result
                 Path(name) / "runs",
                 round(1000 * seconds) + 1,
             ]
@@ -295,9 +286,9 @@ def _write_inputs(job: Job, files: Mapping[str, Path]) -> None:
     write_bytes(files["traffic"], np.ascontiguousarray(plan, "<u4").data.cast("B"))
 
 
-def _settings(job: Job) -> list[str]:
+def _settings(job: Job, tail: int) -> list[str]:
     """The numbers that the program takes after its files, in the order of `Settings` in fast_harness.cpp."""
-    dut, traffic = job.dut, job.traffic.on(job.dut)
+    dut, layout, traffic = job.dut, job.dut.layout, job.traffic.on(job.dut)
     settings = [
         len(job.vectors),
         traffic.seed,
@@ -309,6 +300,10 @@ def _settings(job: Job) -> list[str]:
         job.timeout_cycles,
         dut.instruction.restarts,
         INITIAL_VALUES[job.start],
+        (layout.operand_width + 7) // 8,
+        (layout.result_width + 7) // 8,
+        (2 << (layout.operand_width - 1) % 8) - 1,
+        tail,
     ]
     return [str(number) for number in settings]
 

@@ -1,16 +1,16 @@
 // The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from files. It knows the
-// wrapper through fast_model.h alone, so that one object serves all units with ports of the same widths.
+// wrapper through fast_model.h alone, so that one object serves all units.
 //
-//   dut OPERANDS TRAFFIC RESULTS PROGRESS ANSWERS count seed stalls resets reset_cycles timeout state start
+//   dut OPERANDS TRAFFIC RESULTS PROGRESS ANSWERS count seed stalls resets reset_cycles timeout state start in out last tail
 //
 // TRAFFIC holds four 32-bit words for each vector: what lies between it and its neighbours, as rtl_tb/engines/traffic.py draws
-// it. Nothing of the traffic is decided here. OPERANDS and RESULTS hold words of MG_IN_BYTES and MG_OUT_BYTES bytes, little-endian, as Verilator keeps ports on the
-// little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
+// it. Nothing of the traffic is decided here. OPERANDS and RESULTS hold words of `in` and `out` bytes, little-endian, as Verilator keeps
+// ports on the little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
 // answered, clock cycles. ANSWERS is written last: one line "F kind cycle vector pins in_flight" for each failure of the
 // handshake, "C cycle vector pins in_flight before now" with the words in hex, as they lie in RESULTS, for each vector that was
 // answered again with other bits, then "D answered cycles resets waited lines"; or "E cycle message" where the DUT ended the simulation.
 //
-//   dut ... start RUNS seconds
+//   dut ... tail RUNS seconds
 //
 // RUNS holds a line for each of many runs of the same vectors: variables of the environment for it, NAME=VALUE, with a space
 // between. Each runs in a process of its own, `seconds` at most; RESULTS holds the results of all, one run after the other, and
@@ -39,11 +39,10 @@
 #include <vector>
 
 #include "fast_model.h"
-#include "mmagold_sizes.h"
+#include "mmagold_rules.h"
 
 namespace {
 
-constexpr unsigned kTail = MG_TAIL;  // cycles after the last result in which an extra one is noticed
 // Of the words of TRAFFIC, as rtl_tb/engines/traffic.py has them.
 constexpr uint32_t kEngaged = MG_ENGAGED, kDrained = MG_DRAINED;
 constexpr unsigned kLimit = MG_LIMIT, kMostExpired = MG_MOST_EXPIRED;
@@ -64,6 +63,9 @@ struct Settings {
     uint64_t timeout;
     uint64_t state;         // 1: the unit keeps its accumulator; 2: and its `clear` has no products
     uint64_t start;         // what signals hold that nothing has set: 0 zeros, 1 ones, 2 random bits
+    uint64_t in_bytes, out_bytes;  // of a word of operands, and of results
+    uint64_t in_last;       // the bits of the last byte of a word of operands
+    uint64_t tail;          // cycles after the last result in which an extra one is noticed
 };
 constexpr int kSettings = sizeof(Settings) / sizeof(uint64_t);
 
@@ -76,7 +78,7 @@ struct Failure {
 // Another answer than before the reset: whether both are as good, the host knows.
 struct Changed {
     Failure where;
-    uint8_t before[MG_OUT_BYTES], now[MG_OUT_BYTES];
+    std::vector<uint8_t> before, now;
 };
 
 struct Progress {
@@ -144,6 +146,7 @@ public:
     Harness(const Settings& settings, const uint8_t* in, const Between* traffic, uint8_t* out)
         : s(settings), in(in), traffic(traffic), out(out),
           top(Model::make(static_cast<int>(settings.start), static_cast<int>(settings.seed & 0x7FFFFFFF) | 1)) {
+        held.resize(s.out_bytes);
         half = kPicoseconds / 2;
         for (int precision = -12; precision > top->precision(); --precision) half *= 10;
     }
@@ -157,7 +160,7 @@ public:
             cycle(offer, choose_ready(offer));
             if (quiet > s.timeout) return record(kTimeout);
         }
-        for (unsigned i = 0; i < kTail; ++i) idle_cycle();
+        for (uint64_t i = 0; i < s.tail; ++i) idle_cycle();
     }
 
     bool answered_all() const { return answered == s.count && !failure_count && changed.empty(); }
@@ -197,7 +200,7 @@ private:
     char pins[5] = "0000";
     Wait gap, stall;
     bool offering = false, stalled = false, fresh_reset = false;
-    uint8_t held[MG_OUT_BYTES];
+    std::vector<uint8_t> held;
 
     static unsigned long long ull(uint64_t number) { return number; }
 
@@ -231,7 +234,7 @@ private:
     }
 
     void show(uint64_t index) {
-        std::memcpy(top->in_data, in + index * MG_IN_BYTES, MG_IN_BYTES);
+        std::memcpy(top->in_data, in + index * s.in_bytes, s.in_bytes);
     }
 
     // What a unit takes in during a reset must not matter. Every other reset shows some vector's complement: many operands
@@ -239,15 +242,15 @@ private:
     void show_in_reset() {
         show(shown++ % s.count);
         uint8_t* bytes = top->in_data;
-        for (unsigned i = 0; resets_done % 2 == 0 && i < MG_IN_BYTES; ++i)
-            bytes[i] ^= i + 1 == MG_IN_BYTES ? MG_IN_LAST : 0xFF;
+        for (unsigned i = 0; resets_done % 2 == 0 && i < s.in_bytes; ++i)
+            bytes[i] ^= i + 1 == s.in_bytes ? s.in_last : 0xFF;
     }
 
     // The state is zero after a reset: the vector with `clear` is sent without it, and what clears alone, which has no
     // products, as nothing but zeros.
     void show_after_reset() {
         if (s.state == 1) *top->in_data &= 0xFE;
-        if (s.state == 2) std::memset(top->in_data, 0, MG_IN_BYTES);
+        if (s.state == 2) std::memset(top->in_data, 0, s.in_bytes);
     }
 
     // What the RTL delays happens in its order up to `until`, which is left to the caller.
@@ -300,15 +303,15 @@ private:
 
     void take() {
         if (answered == sent) return record(fresh_reset ? kStale : kExtra);
-        uint8_t* place = out + answered * MG_OUT_BYTES;
+        uint8_t* place = out + answered * s.out_bytes;
         const void* result = top->out_data;
-        if (answered < most_answered && std::memcmp(place, result, MG_OUT_BYTES)) {
+        if (answered < most_answered && std::memcmp(place, result, s.out_bytes)) {
             Changed& c = changed.emplace_back();
             c.where = here(kChanged);
-            std::memcpy(c.before, place, MG_OUT_BYTES);
-            std::memcpy(c.now, result, MG_OUT_BYTES);
+            c.before.assign(place, place + s.out_bytes);
+            c.now.assign(top->out_data, top->out_data + s.out_bytes);
         }
-        std::memcpy(place, result, MG_OUT_BYTES);
+        std::memcpy(place, result, s.out_bytes);
         progress->answered = ++answered;
         stall.end();
         most_answered = std::max(most_answered, answered);
@@ -318,7 +321,7 @@ private:
     void check_stall(bool out_valid) {
         if (!stalled) return;
         if (!out_valid) record(kDropped);
-        else if (std::memcmp(held, top->out_data, MG_OUT_BYTES)) record(kUnstable);
+        else if (std::memcmp(held.data(), top->out_data, s.out_bytes)) record(kUnstable);
     }
 
     // A source that waits with valid for ready, and a sink that waits with ready for valid, would wait for ever.
@@ -334,7 +337,7 @@ private:
     void hold(bool stall) {
         stalled = stall;
         waited += stall;
-        if (stall) std::memcpy(held, top->out_data, MG_OUT_BYTES);
+        if (stall) std::memcpy(held.data(), top->out_data, s.out_bytes);
     }
 
     void record(Kind kind) {
@@ -365,7 +368,7 @@ private:
 
     void reset_in_flight() {
         if (s.state && answered != s.count)
-            while (answered && !(in[answered * MG_IN_BYTES] & 1)) --answered;
+            while (answered && !(in[answered * s.in_bytes] & 1)) --answered;
         sent = answered;
         reset();
         fresh_reset = true;
@@ -407,7 +410,7 @@ static int run_many(const Settings& settings, const uint8_t* in, const Between* 
                     long milliseconds) {
     std::string good;
     std::ifstream runs(path);
-    for (std::string line; std::getline(runs, line); out += settings.count * MG_OUT_BYTES) {
+    for (std::string line; std::getline(runs, line); out += settings.count * settings.out_bytes) {
         const pid_t process = fork();
         if (process < 0) return std::perror("fork"), 2;
         if (!process) {
@@ -451,10 +454,10 @@ int main(int argc, char** argv) {
     for (int i = 0; i < kSettings; ++i) numbers[i] = std::strtoull(argv[kFiles + i], nullptr, 10);
     Settings settings;
     std::memcpy(&settings, numbers, sizeof settings);
-    const void* in = map_file(argv[1], settings.count * MG_IN_BYTES, O_RDONLY);
+    const void* in = map_file(argv[1], settings.count * settings.in_bytes, O_RDONLY);
     const void* between = map_file(argv[2], settings.count * sizeof(Between), O_RDONLY);
     const size_t runs = many ? lines_of(argv[kFiles + kSettings]) : 1;
-    void* out = map_file(argv[3], runs * settings.count * MG_OUT_BYTES, O_RDWR | O_CREAT);
+    void* out = map_file(argv[3], runs * settings.count * settings.out_bytes, O_RDWR | O_CREAT);
     progress = static_cast<Progress*>(map_file(argv[4], sizeof(Progress), O_RDWR | O_CREAT));
     dup2(2, 1);  // what the DUT prints
     answers_path = argv[5];

@@ -13,7 +13,7 @@ void vl_warn(const char* file, int line, const char* scope, const char* message)
 
 struct Model {
     uint8_t *clk, *rst_n, *in_valid, *in_ready, *out_valid, *out_ready;
-    uint8_t *in_data, *out_data;  // little-endian words of MG_IN_BYTES and MG_OUT_BYTES bytes
+    uint8_t *in_data, *out_data;  // little-endian words
     bool timing;                  // whether the design has delays or waits, for which alone time has to pass
 
     // `start`: what signals hold that nothing has set, see Settings of the harness.

@@ -34,33 +34,36 @@ HEADER = "verilated.h"
 _STAMPS = "headers.json"
 RUNTIME = ("verilated.o", "verilated_threads.o")
 """Objects of the runtime that every program has."""
+LEVEL_OF_RUNTIME = "-Og"
+"""The compiler's level for the runtime, of which a unit calls little: -O1 compiles a quarter longer."""
+_HEADERS_LEVEL = "-O2"
+"""The level of the precompiled header, which g++ takes at every level with the same macros: -Og to -O3."""
 _MACROS = ["-DVERILATOR=1"]
 _MACROS += [f"-DVM_{name}=0" for name in ("COVERAGE", "SC", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")]
 _PLAIN = re.compile(r"[\w./+@-]+")
 """Paths that neither make nor a shell reads in a way of its own."""
 
 
-def optimisation(level: str, dut: Dut, simulator: Simulator, options: Sequence[str]) -> str:
-    """OPT_FAST=... for Verilator's makefile: compile with this level, and with the precompiled header where
-    that can be.
+def optimisation(level: str, dut: Dut, simulator: Simulator, options: Sequence[str]) -> tuple[str, str]:
+    """OPT_FAST=... and OPT_GLOBAL=... for Verilator's makefile: compile the design with this level, the
+    runtime with LEVEL_OF_RUNTIME, and both with the precompiled header where that can be.
 
     A large design, of which make compiles several files at a time, has a precompiled header of its own; one
     with delays is compiled with coroutines, and takes only a header that was, too.
 
     Args:
-        level: such as -O2.
+        level: -Og to -O3; at others g++ reads the header as a text.
         options: the others that change what the header means.
     """
     header = None
     if all(source.suffix in HDL for source in dut.sources):  # C++ of the user is left alone
-        header = _precompiled(simulator, (level, *options))
-    if header is None:
-        return f"OPT_FAST={level}"
-    # Several files at a time, waits in the design: as make sees them when Verilator has read the design.
-    like_these = f"0{int('-fcoroutines' in options)}"
-    return (
-        f"OPT_FAST={level} $(if $(filter {like_these},$(VM_PARALLEL_BUILDS)$(VM_TIMING)),-include {header})"
-    )
+        header = _precompiled(simulator, (_HEADERS_LEVEL, *options))
+    with_header = ""
+    if header is not None:
+        # Several files at a time, waits in the design: as make sees them when Verilator has read the design.
+        like_these = f"0{int('-fcoroutines' in options)}"
+        with_header = f" $(if $(filter {like_these},$(VM_PARALLEL_BUILDS)$(VM_TIMING)),-include {header})"
+    return f"OPT_FAST={level}{with_header}", f"OPT_GLOBAL={LEVEL_OF_RUNTIME}{with_header}"
 
 
 def kept_objects(
@@ -72,7 +75,7 @@ def kept_objects(
     Args:
         options: all that they depend on, apart from the compiler and the files that it read.
     """
-    found = _place(simulator, ("objects", *options))
+    found = _place(simulator, ("objects", LEVEL_OF_RUNTIME, *options))
     if found is None or simulator.env.get("OBJCACHE"):
         return ""
     with contextlib.suppress(OSError, ValueError):
@@ -87,7 +90,7 @@ def keep_objects(
     objects: Path, simulator: Simulator, options: Sequence[str], names: Sequence[str] = RUNTIME
 ) -> None:
     """Keeps these objects of a finished build, where none are kept."""
-    found = _place(simulator, ("objects", *options))
+    found = _place(simulator, ("objects", LEVEL_OF_RUNTIME, *options))
     if found is None or simulator.env.get("OBJCACHE"):
         return
     (folder, _, _), read = found, [objects / name.replace(".o", ".d") for name in names]

@@ -71,7 +71,6 @@ TIMESCALE_TEXT = (
 PROGRAM = "testbench"
 FILES = "files.f"
 VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique"]
-VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
 _UNKNOWN = str.maketrans("xXzZ", "0000")
 """Bits that are X or Z become 0."""
@@ -133,7 +132,12 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
             optimise = headers.optimisation(OPTIMISE, dut, simulator, TIMED)
             kept = headers.kept_objects(objects, simulator, compiled, RUNTIME)
             arguments += [
-                *(word for flags in (shlex.quote(optimise), kept) if flags for word in ("-MAKEFLAGS", flags)),
+                *(
+                    word
+                    for flags in (*map(shlex.quote, optimise), kept)
+                    if flags
+                    for word in ("-MAKEFLAGS", flags)
+                ),
                 "--build-jobs",
                 str(os.cpu_count() or 1),
                 "--Mdir",

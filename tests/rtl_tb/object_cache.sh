@@ -1,6 +1,6 @@
 #!/bin/sh
 # object_cache.sh POOL COMPILER ARGUMENT...
-# Stands before the compiler in Verilator's makefile (OBJCACHE): compiles the harness once for all units with the same ports, and
+# Stands before the compiler in Verilator's makefile (OBJCACHE): compiles the harness and
 # Verilator's runtime once for each set of options, also for commands that tests start, whose own copies of it OBJCACHE turns off.
 # It takes the object from POOL from then on. All else is compiled as without it.
 pool=$1
@@ -12,7 +12,7 @@ for word; do
     before=$word
 done
 case $source in
-*/fast_harness.cpp) own="mmagold_sizes.h ${source%/*}/fast_model.h" ;; # what it includes of ours
+*/fast_harness.cpp) own="mmagold_rules.h ${source%/*}/fast_model.h" ;; # what it includes of ours
 */include/verilated*.cpp) ;;
 *) exec "$@" ;;
 esac

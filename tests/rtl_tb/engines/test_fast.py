@@ -39,7 +39,7 @@ def test_progress_and_interruption(job):
     assert np.array_equal(fast.run(job).actual, job.vectors.d)
 
 
-def test_the_harness_is_compiled_once_for_all_units_with_the_same_ports(job, tmp_path, monkeypatch):
+def test_the_harness_is_compiled_once_for_all_units(job, tmp_path, monkeypatch):
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
     simulator = simulators.verilator()
     simulator = replace(simulator, env={**simulator.env, "OBJCACHE": ""})
