@@ -51,9 +51,9 @@ _LEAST_REPAIR = 1.0
 _EXAMPLE, _HYPOTHESES, _TEXT = 0.25, 0.5, 0.9
 """Shares of the budget at which the smallest example, the hypotheses and the search in the text end; the rest
 is for the capsule."""
-_ALONE, _LATE = 0.75, 0.88
+_ALONE, _LATE = 0.77, 0.9
 """On one processor: the shares until which the search in the text has it alone, which is when its single
-changes end, and at which hypotheses end."""
+changes end (SearchPolicy.searching of _TEXT), and at which hypotheses end."""
 _COMBINING = 20.0
 """Seconds of the processor for hypotheses of several faults."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,9 @@ from rtl_tb.dut.text import read
 from rtl_tb.engines.builds import HDL
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.locate.elaboration import Elaboration, elaboration_of
-from rtl_tb.locate.kinds import Change, changes_of, missing_in
+from rtl_tb.locate.kinds import PROBE, Change, changes_of
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
+from rtl_tb.locate.scopes import Scope
 from rtl_tb.locate.sources import Place, Sources
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -63,26 +65,9 @@ class Choice:
 
 
 @dataclass
-class Changes:
-    """All changes that can be tried in a design.
-
-    Attributes:
-        choices: changes of the kinds that are tried everywhere.
-        constants: changes with a build of their own.
-        probes: for each root its complement: whether another value there changes the results.
-        texts: the sources.
-        known: the places and texts of the choices.
-        not_read: what could not be read in them, as "file:line", or why.
-    """
-
-    sources: Sources
-    policy: SearchPolicy = DEFAULT
+class _Listed:
     choices: list[Choice] = field(default_factory=list)
     constants: list[Change] = field(default_factory=list)
-    probes: list[Choice] = field(default_factory=list)
-    not_read: dict[str, None] = field(default_factory=dict)
-    placer: _Placer | None = None
-    roots: list[Any] = field(default_factory=list)
     known: set[tuple[Place, str, str]] = field(default_factory=set)
 
     def note(self, choice: Choice) -> None:
@@ -92,17 +77,66 @@ class Changes:
             self.known.add(key)
             self.choices.append(choice)
 
+
+@dataclass
+class Changes:
+    """The changes that can be tried in a design.
+
+    Attributes:
+        probes: for each root its complement: whether another value there changes the results.
+        texts: the sources.
+        not_read: what could not be read in them, as "file:line", or why.
+        trees: the syntax, with the names that each file declares.
+    """
+
+    sources: Sources
+    policy: SearchPolicy = DEFAULT
+    probes: list[Choice] = field(default_factory=list)
+    not_read: dict[str, None] = field(default_factory=dict)
+    placer: _Placer | None = None
+    trees: list[tuple[Any, Scope]] = field(default_factory=list)
+
+    @cached_property
+    def everywhere(self) -> _Listed:
+        """The changes of the kinds that are tried everywhere."""
+        return self._found()
+
+    @property
+    def choices(self) -> list[Choice]:
+        """Those that are made while the unit runs."""
+        return self.everywhere.choices
+
+    @property
+    def constants(self) -> list[Change]:
+        """Those with a build of their own."""
+        return self.everywhere.constants
+
+    def at(self, wanted: Callable[[Place], bool]) -> list[Choice]:
+        """The choices at some places, `wanted` says which places have one: a large text is read for a few."""
+        return self._found(wanted).choices
+
     def missing(self, wanted: Callable[[Place], bool]) -> list[Choice]:
         """Texts that may be missing at some places: a term, a statement."""
-        if self.placer is None:
-            return []
-        found, placer = Changes(self.sources), self.placer
-        for tree in self.roots:
-            for change in missing_in(
-                tree.root, self.sources, placer.readings.types, self.policy.names, placer.visits, wanted
-            ):
-                placer.add(change, found)
-        return found.choices
+        return self._found(wanted, missing=True).choices
+
+    def statement(self, root: Place) -> Place:
+        """The assignment that a root is a part of, or else the root."""
+        return root if self.placer is None else self.placer.statement(root)
+
+    def _found(self, wanted: Callable[[Place], bool] | None = None, missing: bool = False) -> _Listed:
+        found = _Listed()
+        if (placer := self.placer) is None:
+            return found
+        types, names = placer.readings.types, self.policy.names
+        try:
+            for tree, scope in self.trees:
+                for change in changes_of(
+                    tree.root, self.sources, types, names, placer.visits, wanted, scope, missing
+                ):
+                    placer.add(change, found)
+        except _Ended:
+            self.not_read["the rest of the text, for want of time"] = None
+        return found
 
     @property
     def several(self) -> list[str]:
@@ -138,8 +172,8 @@ class _Ended(Exception):
 
 
 def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = DEFAULT) -> Changes:
-    """The changes of a DUT's sources. Changes in text that could not be read (`not_read`), or not within the
-    budget, are left out.
+    """The changes of a DUT's sources, which are looked for when they are needed. Changes in text that could
+    not be read (`not_read`), or not within the budget, are left out.
 
     Raises:
         SimulatorMissing: pyslang is not installed. ElaborationError: it cannot read the design.
@@ -150,25 +184,21 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
     compilation, top = elaborated(design)
     sources = Sources(compilation.sourceManager, {path.resolve(): read(path) for path in design.sources})
 
-    done = False
-
     def look() -> None:
-        if not done and budget is not None and budget.over():
+        if budget is not None and budget.over():
             raise _Ended
 
     found = Changes(sources, policy)
     try:
         readings = elaboration_of(compilation, top, sources, look)
-        found.not_read = readings.not_read
-        found.placer = _Placer(sources, readings, look)
-        found.roots = list(compilation.getSyntaxTrees())
-        found.probes = found.placer.probes()
-        for tree in found.roots:
-            for change in changes_of(tree.root, sources, readings.types, policy.names, found.placer.visits):
-                found.placer.add(change, found)
     except _Ended:
         found.not_read["the rest of the text, for want of time"] = None
-    done = True  # a later request has the time of its caller
+        return found
+    found.not_read = readings.not_read
+    found.placer = _Placer(sources, readings, look)
+    trees = compilation.getSyntaxTrees()
+    found.trees = [(tree, Scope.of_packages(tree.root, sources, readings.types.declared)) for tree in trees]
+    found.probes = found.placer.probes()
     return found
 
 
@@ -187,6 +217,9 @@ class _Placer:
         self.statements: dict[Path, list[Place]] = {}
         for place in sorted(readings.statements):
             self.statements.setdefault(place.file, []).append(place)
+        self.calls: dict[Path, list[Place]] = {}
+        for place in sorted(readings.calling):
+            self.calls.setdefault(place.file, []).append(place)
         self.above: dict[Place, Place | None] = {}
         for places in self.places.values():
             path: list[Place] = []
@@ -206,10 +239,16 @@ class _Placer:
             text = self._one_line(self.sources.text(root) or "")
             after = f"!({text})" if bits == 1 else f"~({text})"
             copies = self.readings.copies.get(root, 1)
-            found.append(Choice(Change("probe", root, text, after), root, after, bits, signed, root, copies))
+            found.append(Choice(Change(PROBE, root, text, after), root, after, bits, signed, root, copies))
         return sorted(found, key=lambda one: one.size)
 
-    def add(self, change: Change, found: Changes) -> None:
+    def statement(self, root: Place) -> Place:
+        """See Changes."""
+        places = self.statements.get(root.file, [])
+        at = bisect_right(places, root.start, key=lambda one: one.start) - 1
+        return places[at] if at >= 0 and root.lies_in(places[at]) else root
+
+    def add(self, change: Change, found: _Listed) -> None:
         """Records a change at its site; not if no instance has the text."""
         if self._leaves(change):
             return
@@ -282,7 +321,9 @@ class _Placer:
         return Choice(change, site, text, root=root, copies=copies)
 
     def _calls(self, place: Place) -> bool:
-        return any(one.lies_in(place) for one in self.readings.calling)
+        calls = self.calls.get(place.file, [])
+        start, end = (bisect_left(calls, at, key=lambda one: one.start) for at in (place.start, place.end))
+        return any(one.lies_in(place) for one in calls[start:end])
 
     def _around(self, place: Place) -> Iterable[Place]:
         """The expressions around a place, the innermost first."""

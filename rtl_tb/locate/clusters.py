@@ -95,8 +95,9 @@ class Samples:
         self.more: tuple[Places, ...] = ()
         if not verdict.vectors.instruction.state:
             cycles = max(verdict.outcome.cycles // max(len(verdict.vectors), 1), 1)
-            many = (policy.more_passing, max(policy.more_cycles // cycles, policy.more_passing))
-            self.more = tuple(self._some((wrong, policy.more_failing), (right, most)) for most in many)
+            most = max(policy.more_cycles // cycles, policy.more_passing)
+            many = ((policy.more_failing, policy.more_passing), (most, most))
+            self.more = tuple(self._some((wrong, failing), (right, passing)) for failing, passing in many)
 
     def _wrong_by_itself(self) -> Places:
         """The wrong vectors, or else the unanswered ones; for a unit that keeps its accumulator the ones that

@@ -320,7 +320,7 @@ class _Walk:
                 self._below(node.left)
             case ast.ReplicationExpression():
                 self._below(node.concat)
-            case ast.BinaryExpression() if node.left.kind.name == "LValueReference":
+            case ast.BinaryExpression() if _bare(node.left).kind.name == "LValueReference":
                 self._below(node.right)
             case _:
                 return ast.VisitAction.Advance
@@ -334,7 +334,8 @@ class _Walk:
 
     def _note(self, node: Any) -> None:
         """Records the expression at a place: the first one read at a place is the widest."""
-        compound = node.kind.name == "BinaryOp" and node.left.kind.name == "LValueReference"
+        bare = _bare(node)
+        compound = bare.kind.name == "BinaryOp" and _bare(bare.left).kind.name == "LValueReference"
         place = self.sources.place(node)
         if place is not None and node.kind.name == "Call" and not node.isSystemCall:
             self.found.calling.add(place)
@@ -348,7 +349,6 @@ class _Walk:
         if self.root is None or not place.lies_in(self.root):
             self.root = place
             self.found.roots[place] = None
-        bare = _bare(node)
         if bare.kind.name == "ConditionalOp" or getattr(getattr(bare, "op", None), "name", "") in _MODULAR:
             self.found.modular.add(place)
         self.written[place, self.body] = self.written.get((place, self.body), 0) + 1

@@ -24,6 +24,8 @@ from typing import Any
 from rtl_tb.locate.scopes import CONTROL, Scope
 from rtl_tb.locate.sources import Place, Sources, ended
 
+PROBE = "probe"
+"""The kind of the complement of a value, which no fault is: it shows what depends on the value."""
 TERM = "\0"
 """The place of the distinguishing term in the pattern of a change."""
 STATEMENT, ELSE, ASSIGN, LABEL = "statement", "else", "assign", "label"
@@ -685,27 +687,26 @@ def changes_of(
     types: Types | None = None,
     names: int = 24,
     visits: Callable[[Any], bool] = lambda _node: True,
+    wanted: Callable[[Place], bool] | None = None,
+    scope: Scope | None = None,
+    missing: bool = False,
 ) -> list[Change]:
     """Every change of a syntax tree that one of KINDS makes, none twice.
 
     Args:
         names: how many names may stand for another one.
         visits: whether a node and all in it is looked at; it may raise, where the time is over.
+        wanted: whether a place has one of those at which changes are looked for; None: everywhere.
+        scope: that of the tree, if it was walked through before.
+        missing: the changes that add a missing text instead: there are twenty for each other change.
     """
-    return list(_Walk(sources, types or Types(), names, visits).all(root))
+    types = types or Types()
+    scope = scope or Scope.of_packages(root, sources, types.declared)
+    return list(_Walk(sources, types, names, visits, wanted, missing).all(root, scope))
 
 
-def missing_in(
-    root: Any,
-    sources: Sources,
-    types: Types,
-    names: int,
-    visits: Callable[[Any], bool],
-    wanted: Callable[[Place], bool],
-) -> list[Change]:
-    """The changes of a syntax tree that add a missing text at some places: there are twenty for each other
-    change. Arguments as of changes_of."""
-    return list(_Walk(sources, types, names, visits, wanted).all(root))
+_IMPORTING = ("ModuleHeaderSyntax", "PackageImportDeclarationSyntax", "PackageImportItemSyntax")
+"""Syntax that is visited wherever changes are wanted: it decides which names there are."""
 
 
 class _Walk:
@@ -715,9 +716,11 @@ class _Walk:
         types: Types,
         names: int,
         visits: Callable[[Any], bool],
-        wanted: Callable[[Place], bool] | None = None,
+        wanted: Callable[[Place], bool] | None,
+        missing: bool,
     ) -> None:
-        self.sources, self.types, self.names, self.visits, self.wanted = sources, types, names, visits, wanted
+        self.sources, self.types, self.names, self.visits = sources, types, names, visits
+        self.wanted, self.missing = wanted, missing
         self.found: dict[Change, None] = {}
         self.kinds: dict[str, list[tuple[str, Kind]]] = {}
         for name, functions in KINDS.items():
@@ -725,18 +728,24 @@ class _Walk:
                 for node in nodes:
                     self.kinds.setdefault(node, []).append((name, function))
 
-    def all(self, root: Any) -> Iterable[Change]:
+    def all(self, root: Any, scope: Scope) -> Iterable[Change]:
         """The changes of a tree."""
-        self._visit(root, (), Scope.of_packages(root, self.sources, self.types.declared))
+        self._visit(root, (), scope)
         return self.found
 
     def _visit(self, node: Any, above: tuple[Any, ...], scope: Scope) -> None:
         kind = node.kind.name
         if kind.endswith("Directive") or not self.visits(node):
             return
+        # A compilation unit may begin in one file and end in another.
+        its_place = self.sources.place(node) if above and (self.wanted or self.missing) else None
+        here = self.wanted is None or its_place is None or self.wanted(its_place)
+        if not here and type(node).__name__ not in _IMPORTING:
+            return
         scope = scope.within(node)
         at = SyntaxSite(node, above, scope, self.sources, self.types, self.names)
-        made = () if self.wanted else (*self.kinds.get(type(node).__name__, ()), *self.kinds.get(kind, ()))
+        kinds = here and not self.missing
+        made = (*self.kinds.get(type(node).__name__, ()), *self.kinds.get(kind, ())) if kinds else ()
         for name, function in made:
             for where, after in function(at):
                 if name == "name" and at.closes_loop(after):
@@ -748,8 +757,8 @@ class _Walk:
                 )
                 if place is not None:
                     self._note(name, place, after, wide=name in WIDE)
-        if self.wanted is not None:
-            self._note_missing(at, self.wanted)
+        if here and self.missing and its_place is not None:
+            self._note_missing(at, its_place)
         for child in node:
             if hasattr(child, "sourceRange") and not _is_step(child, node):
                 self._visit(child, (*above, node), scope)
@@ -762,11 +771,8 @@ class _Walk:
                 after = _grouped(after)
             self.found[Change(kind, place, before, after, **more)] = None
 
-    def _note_missing(self, at: SyntaxSite, wanted: Callable[[Place], bool]) -> None:
-        node, place = at.node, self.sources.place(at.node)
-        if place is None or not wanted(place):
-            return
-        bits = at.bits
+    def _note_missing(self, at: SyntaxSite, place: Place) -> None:
+        node, bits = at.node, at.bits
         expression = type(node).__name__.endswith(
             ("ExpressionSyntax", "IdentifierNameSyntax", "SelectNameSyntax")
         )

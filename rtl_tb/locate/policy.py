@@ -16,7 +16,8 @@ class SearchPolicy:
         failing, passing: vectors on which a change is counted if it is right on the first ones.
         more_failing, more_passing: vectors on which a change is tried that is right on all of these: a
             twentieth of a second, where a build of the designer's text takes two.
-        more_cycles: the same for one that is right on these, too: half a second.
+        more_cycles: of the wrong and of the right vectors on which one is tried that is right on these, too:
+            half a second.
         sequence, first_sequence: vectors of a unit that keeps its accumulator, with those before them.
         at_once: changes that one process tries: starting it costs as much as ten runs.
         one_run: seconds after which a run is given up: a change that makes the unit hang is no repair.
@@ -31,7 +32,6 @@ class SearchPolicy:
         turn: constants that are tried between two builds on one processor: about a second of work.
         quick_constant: seconds of a run up to which constants are tried while the next build is made.
         refused: places that Verilator may refuse in a build of choices before it is given up.
-        reading: share of the budget after which the text is read.
         probing: share of the budget that ranking the places may take.
         searching: share at which the trials of single changes end; `pairs`: the share for a second change;
             the rest is for the confirmation.
@@ -58,7 +58,7 @@ class SearchPolicy:
     at_once: int = 100
     one_run: float = 5.0
     slower: float = 20.0
-    least_run: float = 0.1
+    least_run: float = 0.03
     one_build: float = 20.0
     choices_a_second: int = 60
     least_choices: int = 1000
@@ -67,10 +67,9 @@ class SearchPolicy:
     turn: int = 8
     quick_constant: float = 0.3
     refused: int = 12
-    reading: float = 0.3
     probing: float = 0.1
-    searching: float = 0.75
-    pairs: float = 0.88
+    searching: float = 0.85
+    pairs: float = 0.9
     rivals: float = 0.6
     confirmed: int = 4
     shown: int = 3

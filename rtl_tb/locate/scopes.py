@@ -121,6 +121,7 @@ class Scope:
         self.sources: Sources | None = None if parent is None else parent.sources
         self.declared: Mapping[tuple[Path, int], str] = {} if parent is None else parent.declared
         self._alike: dict[tuple[str, int], list[str]] = {}
+        self._below: dict[tuple[str, Any, int, int], Scope] = {}
 
     @classmethod
     def of_packages(cls, root: Any, sources: Sources, declared: Mapping[tuple[Path, int], str]) -> Scope:
@@ -133,15 +134,19 @@ class Scope:
         return found
 
     def within(self, node: Any) -> Scope:
-        """The scope below a node: a new one if the node declares names of its own."""
+        """The scope below a node: another one if the node declares names of its own."""
         kind = type(node).__name__
         if kind == "PackageImportItemSyntax" and node.item.rawText == "*":
             self.own.update(self.packages.get(node.package.valueText, {}))
         if kind not in _SCOPES:
             return self
         assert self.sources is not None
-        module = Module(node, self.sources, self) if kind == "ModuleDeclarationSyntax" else self.module
-        return Scope(self, self._names_in(node), module)
+        span = node.sourceRange
+        key = kind, span.start.buffer, span.start.offset, span.end.offset
+        if key not in self._below:
+            module = Module(node, self.sources, self) if kind == "ModuleDeclarationSyntax" else self.module
+            self._below[key] = Scope(self, self._names_in(node), module)
+        return self._below[key]
 
     def key(self, name: str) -> str | None:
         """The kind of value of a name here; None: it is not declared."""
@@ -208,7 +213,8 @@ class Scope:
 
     def bits_near(self, place: Place, most: int) -> list[str]:
         """The bits that can be read at a place: first the ones that the module never reads, since a fault may
-        have taken their only use, then the nearest in the text."""
+        have taken their only use, then those beside the nearest bit of a vector, then the nearest in the
+        text."""
         if self.module is None:
             return []
         near = self.module.bits.get(place.file, [])
@@ -230,7 +236,7 @@ class Scope:
         inside = [
             each for each in neighbours if 0 <= int(each.split("[")[1][:-1]) < width[each.split("[")[0]]
         ]
-        return list(dict.fromkeys([*found, *inside]))
+        return list(dict.fromkeys([*found[: len(unread)], *inside[:2], *found, *inside]))
 
     def conditions_near(self, place: Place, most: int) -> list[str]:
         """The conditions of the module that are nearest to a place, in parentheses, of names that can be read

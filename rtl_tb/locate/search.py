@@ -49,7 +49,7 @@ from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.changes import Changes, Choice, design_of, find_changes
 from rtl_tb.locate.choices import Built, build, new_names, room_of
 from rtl_tb.locate.clusters import Samples
-from rtl_tb.locate.kinds import ASSIGN, Change
+from rtl_tb.locate.kinds import ASSIGN, PROBE, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.result import Edit, Repair, SingleFault
 from rtl_tb.locate.selector import numbers
@@ -212,8 +212,8 @@ class Search:
         """Reasons why builds of choices failed."""
         self.missing: list[Choice] = []
         """Texts that may be missing, and are in the next builds."""
-        self.reach = 4
-        """The number of places, the likeliest ones, at which texts may be missing."""
+        self.reach = {False: 4, True: 1}
+        """The number of places, the likeliest ones, at which changes were looked for, and missing texts."""
         self.folders = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
@@ -283,7 +283,7 @@ class Search:
             wait((self.whole,), _TURN)
 
     def _read(self) -> Changes:
-        return find_changes(self.dut, self.budget.rest(self.policy.reading), self.policy)
+        return find_changes(self.dut, self.budget, self.policy)
 
     def _begin(self) -> Trials | None:
         """Ranks the places, and builds the choices at the likeliest ones."""
@@ -313,10 +313,7 @@ class Search:
         self.budget.look()
         if first is not None:  # under other traffic the unit may be right without any change
             self.probe = replace(self.probe, traffic=first.job.traffic)
-        hinted = set[tuple[Path, int]]()
-        with suppress(RtlError), self.budget.builds(self.policy.reading):
-            hinted = suspicious_lines(self.dut, self.changes)
-        constants = _Constants(ranked_constants(self.changes, self.changes.constants, self.spectrum, hinted))
+        constants = _Constants(self._ranked_constants)
         if first is None and constants.listed:
             # No build failed on its vectors, and few vectors see no rare reset. Then every change would pass.
             constants.few = self._texts(self.samples.few(self.probe, shown), "constants_few")
@@ -336,6 +333,12 @@ class Search:
                 return found
         return []
 
+    def _ranked_constants(self) -> list[Change]:
+        hinted = set[tuple[Path, int]]()
+        with suppress(RtlError), self.budget.builds(self.policy.searching):
+            hinted = suspicious_lines(self.dut, self.changes)
+        return ranked_constants(self.changes, self.changes.constants, self.spectrum, hinted)
+
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
         """The passes, by name. While the choices of one build are tried the next one is made."""
         if first is not None:
@@ -348,7 +351,9 @@ class Search:
                 yield "missing" if number else "single", partial(self._singles, trials)
                 # Beside a build on the same processor a constant would take twice its time.
                 some, done = (None, there.done) if there else (self.policy.turn, lambda: False)
-                yield "constant", partial(self._try_constants, constants, done, some)
+                # They are looked for in the whole text, which the first choices need not be.
+                if number or self.read_whole:
+                    yield "constant", partial(self._try_constants, constants, done, some)
                 there = there or self._ahead(f"next{number}")
                 if (following := there.result()) is None:
                     break
@@ -390,27 +395,39 @@ class Search:
         """The next choices, the likeliest places first, and texts that may be missing there, `most` of each;
         None if there are none."""
         if not self.missing:
-            self.missing = self._every_missing()
+            self.missing = self._likeliest(True, room_of(self.policy, self.budget) // 2)
         added = _taken(self.missing, most)
         self.missing = self.missing[len(added) :]
-        return self._built([*added, *_taken(self._left(), most)], name, self.policy.searching)
+        left = self._likeliest(False, 2 * most)
+        return self._built([*added, *_taken(left, most)], name, self.policy.searching)
 
-    def _every_missing(self) -> list[Choice]:
-        """Texts that may be missing and were in no build, at as many of the likeliest places as there is room
-        for."""
-        room, spectrum = room_of(self.policy, self.budget), self.spectrum
-        roots = [one.site for one in self.changes.probes]
-        roots = sorted(dict.fromkeys(roots), key=spectrum.score, reverse=True) if spectrum else roots
+    def _likeliest(self, missing: bool, enough: int) -> list[Choice]:
+        """Changes that were in no build, or texts that may be missing, the likeliest first: of as few of the
+        likeliest places as have more than enough of them."""
+        changes = self.changes
         while True:
-            every = self.changes.missing(_Within(roots[: self.reach]))
-            missing = [one for one in every if one not in self.listed]
-            if len(missing) > room // 2 or self.reach >= len(roots):
-                return ranked(missing, spectrum)[:room]
-            self.reach *= 4
+            if not missing and self.read_whole:
+                every = changes.choices
+            else:
+                within = _Within(self.places[: self.reach[missing]])
+                every = changes.missing(within) if missing else changes.at(within)
+            new = [one for one in every if one not in self.listed]
+            if len(new) > enough or self.reach[missing] >= len(self.places):
+                return ranked(new, self.spectrum)
+            self.reach[missing] *= 4
 
-    def _left(self) -> list[Choice]:
-        """Choices that were given to no build, the likeliest places first."""
-        return ranked([one for one in self.changes.choices if one not in self.listed], self.spectrum)
+    @property
+    def read_whole(self) -> bool:
+        """Whether changes were looked for at every place."""
+        return self.spectrum is None or self.reach[False] >= len(self.places)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """The roots with what they are assigned to, the likeliest ones first."""
+        roots, spectrum = [one.site for one in self.changes.probes], self.spectrum
+        if spectrum is not None:
+            roots.sort(key=spectrum.score, reverse=True)
+        return list(dict.fromkeys(map(self.changes.statement, roots)))
 
     def _trials(self, made: Callable[[], Built | None], name: str) -> Trials | None:
         """A build with the results of its vectors without a change; None if there is none, or no vector is
@@ -463,7 +480,7 @@ class Search:
         job = self.samples.both(trials.job, trials.failed)
         folder = trials.folder / "probe"
         base = self._run(job, trials.program, folder, [()])[0]
-        few = {number: one for number, one in enumerate(trials.listed, 1) if one.change.kind == "probe"}
+        few = {number: one for number, one in enumerate(trials.listed, 1) if one.change.kind == PROBE}
         if base is None:
             spectrum = Spectrum(self.samples.failing_of_both[:, None])
         else:
@@ -490,7 +507,7 @@ class Search:
     def _ranked(self, trials: Trials) -> list[int]:
         """The numbers of the choices of a build, the likeliest places first."""
         at = {id(one): number for number, one in enumerate(trials.listed, 1)}
-        usable = [one for one in trials.listed if one.change.kind != "probe"]
+        usable = [one for one in trials.listed if one.change.kind != PROBE]
         return [at[id(one)] for one in ranked(usable, self.spectrum)]
 
     def _try(self, trials: Trials, many: Sequence[tuple[int, ...]], first: Job, part: float) -> list[Score]:
@@ -774,9 +791,13 @@ class Search:
         if _shared_nets(dut) - _shared_nets(self.dut):
             return None
         job = replace(self.original, dut=dut, build=folder / "build", program=None, waves=None)
+        engine = self.verdict.outcome.engine
         with self.budget.builds():
+            if engine == "fast":  # one run: what the compiler saves is more than the run takes longer
+                program = fast.build_once(job, simulators.verilator(), wrapper_of(dut), fast.FOR_TRIALS)
+                job = replace(job, program=program)
             job = replace(job, wall_timeout=min(job.wall_timeout, self.budget.left()))
-            outcome = engines.run(self.verdict.outcome.engine, job, lambda _done, _all: self.budget.look())
+            outcome = engines.run(engine, job, lambda _done, _all: self.budget.look())
         if outcome.failures:
             return None
         verdict = judge(self.verdict.vectors, outcome, self.dut.compare)
@@ -801,15 +822,21 @@ class Search:
 
 @dataclass
 class _Constants:
-    """Constants that are tried one by one, and the progress so far."""
+    """Constants that are tried one by one, and the progress so far. They are looked for, and ranked, when
+    they are due: that takes seconds in a large text."""
 
-    listed: list[Change]
+    rank: Callable[[], list[Change]]
     few: Texts | None = None
     """The unit with the first vectors, with one text after the other, and `whole` with all of a trial."""
     whole: Texts | None = None
     lock: Lock = field(default_factory=Lock)
     tried: set[int] = field(default_factory=set)
     clean: bool = False
+
+    @cached_property
+    def listed(self) -> list[Change]:
+        """The likeliest ones first."""
+        return self.rank()
 
 
 class _Within:

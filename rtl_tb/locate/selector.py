@@ -21,7 +21,7 @@ from pathlib import Path
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.text import write
 from rtl_tb.locate.changes import Changes, Choice
-from rtl_tb.locate.kinds import ASSIGN, ELSE, LABEL, TERM, Change
+from rtl_tb.locate.kinds import ASSIGN, ELSE, LABEL, PROBE, TERM, Change
 from rtl_tb.locate.sources import Place, ended
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
@@ -130,6 +130,8 @@ class _Writer:
                 written.append(self._added(site))
             elif _STATEMENT_END.search(own):
                 written.append(self._statement(site, own))
+            elif len(site.numbers) == 1 and self.listed[site.numbers[0] - 1].change.kind == PROBE:
+                written.append(self._probe(site, own))
             else:
                 written.append(f"({''.join(self._choices(site))}{self.own_line(site)}({own}))")
         return "".join([*written, text[at : len(text) if end < 0 else end]])
@@ -157,6 +159,13 @@ class _Writer:
             terms = "".join(f"{line}{_made(each)} ? {term} : " for each, term in others)
             text = pattern.replace(TERM, f"({terms}{line}/*{_made(last[0])}*/ {last[1]})")
             yield f"{line}({' || '.join(map(_made, numbers))}) ? {_alike(first, text)} : "
+
+    def _probe(self, site: _Site, own: str) -> str:
+        """An expression and its complement, written once: that halves what the compiler has to read."""
+        choice, line = self.listed[site.numbers[0] - 1], self.own_line(site)
+        mask = f"{{{choice.bits}{{{_made(site.numbers[0])}}}}}"
+        flipped = f"{choice.bits}'({ended(own)}) ^ {mask}"
+        return f"({line}$signed({flipped}){line})" if choice.signed else f"({line}{flipped}{line})"
 
     def _statement(self, site: _Site, own: str) -> str:
         """A statement that may be left out or replaced."""

@@ -22,7 +22,7 @@ class Place:
 
     def lies_in(self, other: Place) -> bool:
         """Whether it is a part of another place, or equal to it."""
-        return self.file == other.file and other.start <= self.start and self.end <= other.end
+        return other.start <= self.start and self.end <= other.end and self.file == other.file
 
 
 def ended(text: str) -> str:

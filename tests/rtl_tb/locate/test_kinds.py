@@ -70,7 +70,8 @@ def inverses(folder: Path, change: Change) -> tuple[set[str], Changes]:
     file = folder / "dot4.sv"
 
     def there(place: Place) -> bool:
-        return abs(found.sources.line(place) - line) <= 1
+        last = found.sources.line(Place(place.file, place.end, place.end))
+        return found.sources.line(place) <= line + 1 and last >= line - 1
 
     every = [one.change for one in (*found.choices, *found.missing(there))] + found.constants
     near = [one for one in every if abs(found.line(one) - line) <= 1]

@@ -36,7 +36,7 @@ from rtl_tb.locate.choices import _not_blamed
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.result import Edit, Repair
-from rtl_tb.locate.search import Score, Search, _order, find_repairs
+from rtl_tb.locate.search import Score, Search, _order, _Within, find_repairs
 from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.sources import Place
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
@@ -91,6 +91,32 @@ def test_number_0_is_the_unit_itself(tmp_path: Path, missing: bool, every: int) 
     instrumented = with_selector(dut, found, listed, tmp_path / "choices")
     verdict = judge(job.vectors, engines.run("fast", replace(job, dut=instrumented)), dut.compare)
     assert verdict.passed
+
+
+def test_changes_at_a_place_are_those_of_the_whole_text_there(tmp_path: Path) -> None:
+    """A large text is read for the likeliest places alone; slang reads its files as one."""
+    ports = "input [7:0] a, b, output [7:0] d"
+    part = f"// Part of it.\nmodule part({ports}); assign d = a & ~b; endmodule\n"
+    text = f"module twice({ports}); wire [7:0] e; part p(a, b, e); assign d = e + a; endmodule"
+    description = TWICE_DUT.replace("[twice.sv]", "[twice.sv, part.sv]")
+    files = {"twice.sv": text, "part.sv": part, "unit.yaml": TWICE_UNIT, "dut.yaml": description}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    found = find_changes(load_dut(tmp_path / "dut.yaml"))
+    for one in found.probes:
+        whole = found.statement(one.site)
+        within = _Within([whole])
+        there = [each for each in found.choices if within(each.change.place)]
+        assert there and {*there} <= {*found.at(within)} < {*found.choices} and found.missing(within)
+    assert found.at(_Within([found.statement(one.site) for one in found.probes])) == found.choices
+
+
+def test_a_step_of_a_variable_is_no_value(tmp_path: Path) -> None:
+    """`d += 1` as a text has no complement."""
+    ports = "input [7:0] a, b, output logic [7:0] d"
+    text = f"module twice({ports}); always_comb begin d = a & b; d += 1; end endmodule"
+    _, found = twice(tmp_path, text)
+    assert [one.change.before for one in found.probes if one.site.file.name == "twice.sv"] == ["a & b", "1"]
 
 
 def test_a_refused_line_costs_its_own_choice_alone(tmp_path: Path) -> None:
