@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from golden.identify.diagnosis import Diagnosis
     from rtl_tb.locate.result import Repair
     from rtl_tb.locate.search import Search
+    from rtl_tb.locate.vhdl import Synthesised
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
@@ -66,6 +67,7 @@ class _Work:
         verdict, job: the run to explain: the one without traffic, if the arithmetic also fails there.
         calm: that run; None if traffic changes nothing.
         search: the search in the text, which begins while hypotheses are tried.
+        synthesised: of a unit in VHDL, the text for that search.
         notes: what could not be done, as hints.
     """
 
@@ -75,6 +77,7 @@ class _Work:
     budget: Budget
     calm: TrafficFault | None = None
     search: Search | None = None
+    synthesised: Synthesised | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -91,17 +94,19 @@ class _Work:
     def to_repair(self) -> Verdict:
         """The verdict for the search in the text. A run that breaks the handshake counts there as one without
         answers, so that a change has to keep the handshake."""
+        verdict = self.verdict if self.synthesised is None else self.synthesised.verdict
         if not self.handshake_alone:
-            return self.verdict
-        return replace(self.verdict, missing=np.ones(len(self.verdict.vectors), np.bool_))
+            return verdict
+        return replace(verdict, missing=np.ones(len(verdict.vectors), np.bool_))
 
     @property
     def job_to_repair(self) -> Job:
         """The run that shows it. A trial of a change ends with its last result; so idle cycles before others
         have to show a result that nothing asked for."""
-        if not self.handshake_alone or self.job.traffic.idle:
-            return self.job
-        return replace(self.job, traffic=replace(self.job.traffic, idle=TRAFFIC.idle))
+        job = self.job if self.synthesised is None else self.synthesised.job
+        if not self.handshake_alone or job.traffic.idle:
+            return job
+        return replace(job, traffic=replace(job.traffic, idle=TRAFFIC.idle))
 
     @property
     def takes_turns(self) -> bool:
@@ -216,11 +221,8 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
     own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
     unexplained = _differs(work.to_repair) and (found is None or not found.explains)
     vague = found is not None and (not found.explained_by_one or found.explained_by_symptom)
-    if requested != 0 and unexplained and job.dut.vhdl is not None:
-        state = state.hinted(
-            "no change of the text was tried: that search reads SystemVerilog, and this is VHDL"
-        )
-    elif requested != 0 and own and (unexplained or (vague and job.dut.vhdl is None)):
+    there = own and (job.dut.vhdl is None or work.synthesised is not None)
+    if requested != 0 and there and (unexplained or vague):
         made = "the unit keep the handshake" if work.handshake_alone else "these results right"
         repairs, hints = repair(
             work.to_repair, work.job_to_repair, work.report, budget, unexplained, made, work.search
@@ -298,15 +300,26 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
 
     requested, job = state.options.repair, work.job
     own = job.dut.sources == state.dut.sources
-    if requested == 0 or not own or job.dut.vhdl is not None or not _differs(work.to_repair):
+    if requested != 0 and own and job.dut.vhdl is not None:
+        _synthesise(work)
+    if requested == 0 or not own or not _differs(work.to_repair):
         yield
         return
     several = len(os.sched_getaffinity(0)) > 1
-    work.search = Search(work.to_repair, work.job_to_repair, _for_text(state, work), at_once=several)
+    origin = None if work.synthesised is None else work.synthesised.origin
+    work.search = Search(work.to_repair, work.job_to_repair, _for_text(state, work), several, origin)
     try:
         yield
     finally:
         work.search.end()
+
+
+def _synthesise(work: _Work) -> None:
+    """Makes the text for the search in a unit of VHDL."""
+    from rtl_tb.locate.vhdl import synthesised
+
+    with work.given_up("no change of the text was tried in what GHDL's synthesis makes of the unit"):
+        work.synthesised = synthesised(work.job, work.verdict, work.job.build.absolute() / "synthesised")
 
 
 def _differs(verdict: Verdict) -> bool:

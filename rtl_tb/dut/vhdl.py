@@ -144,9 +144,18 @@ def _tops(
     return [name for name in entities if name not in used]
 
 
+def copies(files: Sequence[Path]) -> dict[str, Path]:
+    """The files of a unit, in the order of Vhdl.files, by the names that `analyse` gives their copies."""
+    return {_copy(number, path): path for number, path in enumerate(files)}
+
+
+def _copy(number: int, path: Path) -> str:
+    return f"{_SOURCES}/{number}/{path.name}"
+
+
 def _copied(path: Path, folder: Path, origin: dict[str, Path]) -> str:
     """The name of a copy of a source, relative to the folder."""
-    name = f"{_SOURCES}/{len(origin)}/{path.name}"
+    name = _copy(len(origin), path)
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     try:
         shutil.copyfile(path, folder / name)

@@ -18,6 +18,7 @@ class Edit:
     Attributes:
         file, line: its place, lines from 1; `text` is that line.
         before, after: the present and the right text.
+        made_of: the line of VHDL, of which GHDL's synthesis made `text`; "" of a unit in SystemVerilog.
     """
 
     file: Path
@@ -25,18 +26,20 @@ class Edit:
     text: str
     before: str
     after: str
+    made_of: str = ""
 
     def phrase(self) -> str:
         """The place and the change, in one line."""
         near = os.path.relpath(self.file)
         place = self.file.name if near.startswith("..") else near
         after, before, text = (" ".join(each.split()) for each in (self.after, self.before, self.text))
+        made = f", which GHDL's synthesis makes of `{self.made_of}`," if self.made_of else ""
         if not before:
             if after.startswith(","):
-                return f"{place}:{self.line}: with the value `{after[1:].strip()}` added in `{text}`"
+                return f"{place}:{self.line}: with the value `{after[1:].strip()}` added in `{text}`{made}"
             where = "behind" if after.startswith("else ") else "before"
-            return f"{place}:{self.line}: with `{after}` added {where} `{text}`"
-        return f"{place}:{self.line}: with `{after}` for `{before}` in `{text}`"
+            return f"{place}:{self.line}: with `{after}` added {where} `{text}`{made}"
+        return f"{place}:{self.line}: with `{after}` for `{before}` in `{text}`{made}"
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ from rtl_tb.locate.several_faults import example_of_fault, remaining_faults_of
 from rtl_tb.locate.sources import Place
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
 from rtl_tb.locate.texts import Texts, with_changes
+from rtl_tb.locate.vhdl import Origin
 from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
@@ -186,6 +187,7 @@ class Search:
     Args:
         verdict, job: the wrong results, and the run that showed them.
         at_once: whether it begins now; otherwise `start` or `found` begins it.
+        origin: of a text that was made of VHDL, the line of that for the number of a line.
     """
 
     def __init__(
@@ -193,10 +195,11 @@ class Search:
         verdict: Verdict,
         job: Job,
         budget: Budget,
-        policy: SearchPolicy = DEFAULT,
         at_once: bool = True,
+        origin: Callable[[int], Origin | None] | None = None,
+        policy: SearchPolicy = DEFAULT,
     ) -> None:
-        self.verdict, self.original, self.policy = verdict, job, policy
+        self.verdict, self.original, self.policy, self.origin = verdict, job, policy, origin
         self.budget = self.own_time = budget.aside()
         self.dut, self.hypotheses = job.dut, True
         self.progress: Progress | None = None
@@ -661,7 +664,7 @@ class Search:
         clean = [one for one in self.scores if one.clean and one.changes not in self.refuted]
         found: dict[tuple[tuple[Path, int], ...], Repair] = {}
         for number, score in enumerate(clean):
-            where = tuple((one.place.file, self.changes.line(one)) for one in score.changes)
+            where = tuple((one.file, one.line) for one in map(self._edit, score.changes))
             if where in found or len(found) >= self.policy.shown or number >= 4 * self.policy.confirmed:
                 continue
             repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.folders)}")
@@ -812,6 +815,12 @@ class Search:
         return repair
 
     def _edit(self, change: Change) -> Edit:
+        edit = self._edit_here(change)
+        if self.origin is None or (origin := self.origin(edit.line)) is None:
+            return edit
+        return replace(edit, file=origin.file, line=origin.line, made_of=shown(origin.text))
+
+    def _edit_here(self, change: Change) -> Edit:
         file, line = change.place.file, self.changes.line(change)
         text = shown(self.changes.texts[file].split("\n")[line - 1].strip())
         after = shown(change.written.strip() if change.form else change.after)

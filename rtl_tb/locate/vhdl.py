@@ -1,0 +1,95 @@
+"""A unit in VHDL as the Verilog that GHDL's synthesis makes of it, in which changes are tried, and the lines
+of VHDL that its lines come from.
+
+    text = synthesised(job, verdict, folder)
+    text.origin(72)    # ("result_picker.vhdl", 38, "exp_res <= exp - 1 when sel = '1' else")
+
+GHDL names the place of each operation in a comment above it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rtl_tb import engines
+from rtl_tb.dut import vhdl
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import RtlError
+from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.simulators import simulators
+
+_ORIGIN = re.compile(r"^\s*/\* (?P<file>\S+):(?P<line>\d+):\d+\s+\*/$")
+_MODULE = re.compile(r"^module ")
+_MESSAGE = re.compile(r"^\S+:\d+:\d+:")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A line of VHDL."""
+
+    file: Path
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Synthesised:
+    """A run of the Verilog that was made of a unit, and its verdict."""
+
+    job: Job
+    verdict: Verdict
+
+    def origin(self, line: int) -> Origin | None:
+        """The line of VHDL of which a line of the Verilog was made; None: of none."""
+        before = self.job.dut.sources[0].read_text(encoding="utf-8").split("\n")[:line]
+        for text in reversed(before):
+            if _MODULE.match(text):
+                return None
+            if found := _ORIGIN.match(text):
+                file, number = Path(found["file"]), int(found["line"])
+                lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+                return Origin(file, number, lines[number - 1].strip())
+        return None
+
+
+def synthesised(job: Job, verdict: Verdict, folder: Path) -> Synthesised:
+    """Runs what GHDL's synthesis makes of a unit in VHDL on the vectors of a verdict.
+
+    Raises:
+        SimulatorMissing: there is no GHDL or no Verilator. RtlError: GHDL refuses to synthesise the unit, its
+            ports are no vectors, or the Verilog has other results than the unit: some versions of GHDL write
+            a few expressions wrongly (docs/simulators.md).
+    """
+    made = replace(job, dut=verilog_of(job.dut, folder), simulator="verilator", program=None, waves=None)
+    outcome = engines.run("fast", made)
+    # Bits that are neither 0 nor 1 in VHDL are one of these in Verilog.
+    differ = (outcome.actual != verdict.outcome.actual).reshape(len(verdict.vectors), -1).any(axis=1)
+    others = differ & ~verdict.unknown
+    others |= outcome.received != verdict.outcome.received
+    if others.any():
+        raise RtlError(f"it has other results for {int(others.sum()):,} of {len(others):,} vectors")
+    return Synthesised(made, judge(verdict.vectors, outcome, made.dut.compare))
+
+
+def verilog_of(dut: Dut, folder: Path) -> Dut:
+    """A unit in VHDL as one of Verilog, which GHDL's synthesis writes; raises as `synthesised`."""
+    simulator, unit = simulators.ghdl(), dut.vhdl
+    assert unit is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    top = vhdl.analyse(simulator, unit, dut.sources, folder, dut.top, f"the DUT {dut.name}")
+    generics = [f"-g{key}={value}" for key, value in dut.parameters.items()]
+    said = simulators.run(
+        [*simulator.start, "--synth", *unit.options, *generics, "--out=verilog", top],
+        folder=folder,
+        env=simulator.env,
+        log=folder / "synthesis.log",
+        timeout=simulators.build_limit(),
+    )
+    text = "\n".join(line for line in said.split("\n") if not _MESSAGE.match(line))
+    for copy, path in vhdl.copies(unit.files(dut.sources)).items():
+        text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
+    (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
+    return replace(dut, sources=(target,), top=top, parameters={}, vhdl=None)

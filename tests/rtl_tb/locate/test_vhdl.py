@@ -1,0 +1,107 @@
+"""Units in VHDL as Verilog: the line of VHDL behind each line, and no search where the two differ."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from golden.vectors.vectorset import default_set
+from rtl_tb import engines
+from rtl_tb.check.check import check_dut
+from rtl_tb.check.options import Options
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.errors import RtlError
+from rtl_tb.locate.result import Edit
+from rtl_tb.locate.vhdl import Synthesised, synthesised, verilog_of
+from rtl_tb.runs.verdict import judge
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("ghdl") is None, reason="GHDL is not installed: apt install ghdl"
+)
+VHDL = """library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+entity plus is
+  generic (more : natural := 0);
+  port (a, b : in unsigned(7 downto 0); d : out unsigned(7 downto 0));
+end;
+architecture rtl of plus is
+  signal sum : unsigned(7 downto 0);
+begin
+  sum <= a + b;
+  d <= sum - more;
+end;
+"""
+UNIT = """unit: plus
+shape: {k: 1}
+formats: {a: u8, c: u8, d: u8}
+steps:
+  - sum: {of: [a, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+DUT = """top: plus
+sources: [plus.vhd]
+parameters: {more: 1}
+unit: unit.yaml
+handshake: {kind: combinational}
+ports: {a: a, c: b, d: d}
+"""
+
+
+@pytest.fixture
+def dut(tmp_path: Path) -> Dut:
+    for name, content in (("plus.vhd", VHDL), ("unit.yaml", UNIT), ("dut.yaml", DUT)):
+        (tmp_path / name).write_text(content)
+    return load_dut(tmp_path / "dut.yaml")
+
+
+def test_a_line_of_verilog_has_its_line_of_vhdl(dut: Dut, tmp_path: Path) -> None:
+    made = verilog_of(dut, tmp_path / "made")
+    text = made.sources[0].read_text().split("\n")
+    job: Any = SimpleNamespace(dut=made)
+    nothing: Any = None
+    unit = Synthesised(job, nothing)
+    minus = next(at for at, line in enumerate(text, 1) if " - " in line)
+    origin = unit.origin(minus)
+    assert origin is not None and (origin.file, origin.line) == (tmp_path / "plus.vhd", 12)
+    assert unit.origin(2) is None, "a port"
+    edit = Edit(origin.file, origin.line, text[minus - 1].strip(), "8'b1", "8'b0", origin.text)
+    assert edit.phrase().endswith(", which GHDL's synthesis makes of `d <= sum - more;`,")
+
+
+def test_a_verilog_with_other_results_is_refused(
+    dut: Dut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GHDL 2.0 writes some expressions wrongly: what mends these says nothing of the unit."""
+    vectors = default_set(dut.instruction, 8, 1, dut.level)
+    actual = vectors.d ^ vectors.d.dtype.type(1)
+
+    def outcome(codes: Any) -> Outcome:
+        none = np.zeros(8, np.bool_)
+        return Outcome(
+            "cocotb", "ghdl", "", actual=codes, received=~none, unknown=none, failures=[], cycles=8
+        )
+
+    verdict = judge(vectors, outcome(actual), dut.compare)
+    job = Job(dut, tmp_path / "build", vectors, "ghdl")
+    answers = iter((actual.copy(), vectors.d))
+    monkeypatch.setattr(engines, "run", lambda _engine, _job: outcome(next(answers)))
+    assert synthesised(job, verdict, tmp_path / "made").verdict.wrong.all()
+    with pytest.raises(RtlError, match="other results for 8 of 8 vectors"):
+        synthesised(job, verdict, tmp_path / "made")
+
+
+@pytest.mark.long
+def test_the_line_of_a_fault_is_named(dut: Dut, tmp_path: Path) -> None:
+    (tmp_path / "plus.vhd").write_text(VHDL.replace("a + b", "a or b"))
+    dut = replace(dut, parameters={"more": 0})
+    options = Options(count=400, budget=120.0, repair=None, failures=None, build=tmp_path / "build")
+    repair = check_dut(dut, options).repairs[0]
+    assert "plus.vhd:11: with `+` for `|` in `assign " in repair.sentence()
