@@ -26,7 +26,7 @@ from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import NEGATE
 from golden.program.program import Operation
-from golden.program.steps import Multiply, Scale, Step, Sum
+from golden.program.steps import Multiply, Round, Scale, Step, Sum
 
 Signs = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -62,12 +62,13 @@ def _terms(bank: Bank, name: str) -> _Terms:
 
 
 def with_factor(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons that scale every product by the power of two which answers to one product show, as integers
-    in fixed point are; unchanged if there is none. Small answers are left out: rounding hides the factor."""
+    """Skeletons that scale every product, or the last sum, by the power of two which answers to one product
+    show, as integers in fixed point are; unchanged if there is none. Small answers are left out: rounding
+    hides the factor."""
     takes = bank.takes
     if takes.scale_block or any(takes.formats[name].is_float for name in "abd"):
         return list(skeletons)
-    terms, least = _terms(bank, "products"), 32.0
+    terms, least = _terms(bank, "products"), 1 / (2.0**_ROUNDED - 1)  # a place more or less is near still
     large = np.abs(terms.answers) >= least
     ratios = np.log2(np.abs(terms.answers[large] / terms.values[large]))
     powers, counts = np.unique(np.rint(ratios), return_counts=True)
@@ -76,15 +77,24 @@ def with_factor(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     near = np.abs(ratios - power) < _ROUNDED
     if not power or np.count_nonzero(near) < max(ENOUGH, AGREEING * len(ratios)):
         return list(skeletons)
-    scale = Scale(of=("products",), power=power)
-    made = [
-        one.with_operations(
-            o.with_steps(new for s in o.steps for new in ((s, scale) if isinstance(s, Multiply) else (s,)))
-            for o in one.operations
+    both = (_scaled(one, power, whole) for whole in (False, True) for one in skeletons)
+    return [one for one in both if one is not None] or list(skeletons)
+
+
+def _scaled(one: Candidate, power: int, whole: bool) -> Candidate | None:
+    """A candidate that scales its products, or the sum that its last step rounds (`whole`)."""
+    last = one.operations[-1].final
+
+    def scaled(step: Step) -> tuple[Step, ...]:
+        if whole and step is last and isinstance(step, Round):
+            return Scale(of=step.of, power=power), step
+        return (
+            (step, Scale(of=("products",), power=power))
+            if isinstance(step, Multiply) and not whole
+            else (step,)
         )
-        for one in skeletons
-    ]
-    return [one for one in made if one is not None] or list(skeletons)
+
+    return one.changed_to(o.with_steps(new for s in o.steps for new in scaled(s)) for o in one.operations)
 
 
 # Signs ------------------------------------------------------------------------------------------------------
