@@ -126,9 +126,11 @@ class Candidate:
             return None
         return self.with_operations((*head, last.with_steps((*last.steps[:-1], replace(last.final, **keys)))))
 
-    def with_each_step(self, changed: Callable[[Step], Step]) -> Candidate | None:
-        """The same with every step changed; None if no unit can have them."""
-        return self.with_operations(o.with_steps(map(changed, o.steps)) for o in self.operations)
+    def with_each_step(self, changed: Callable[[Step], Step], checked: bool = True) -> Candidate | None:
+        """The same with every step changed; None if no unit can have them, unless `checked` leaves that to
+        `sound`."""
+        operations = (o.with_steps(map(changed, o.steps)) for o in self.operations)
+        return self.with_operations(operations) if checked else self.with_keys(operations)
 
 
 def operation(
@@ -158,7 +160,8 @@ def candidate(
     if given is None:
         return None
     for one in given:
-        seed = takes.formats["c"] if one.seed == "c" else results.get(one.seed, one.out_format)
+        seed = _as_c(takes.formats["c"], results.get(one.seed, one.out_format))
+        seed = takes.formats["c"] if one.seed == "c" else seed
         if any({**results, "c": takes.formats["c"]}.get(name) != one.out_format for name in one.addends):
             return None
         whole = one
@@ -176,6 +179,14 @@ def candidate(
         return None
     found = Candidate(takes, tuple(linked), order)
     return found if not checked or found.sound else None
+
+
+@lru_cache(maxsize=64)
+def _as_c(c: Format, result: Format) -> Format:
+    """The format in which an earlier result is read: that of c if only special values differ, because a unit
+    whose c has no infinities has none in its own results either."""
+    same = replace(c, name="", specials="") == replace(result, name="", specials="")
+    return c if same else result
 
 
 def _alike(one: Operation, other: Operation) -> bool:

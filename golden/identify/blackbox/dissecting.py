@@ -38,8 +38,9 @@ from golden.identify.blackbox.evidence import Evidence, Property, forced, meetin
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.missing_operands import as_own, with_all
 from golden.identify.blackbox.naming import nearest, with_names
+from golden.identify.blackbox.parts import find_divisions
 from golden.identify.blackbox.policy import QUESTIONS
-from golden.identify.blackbox.product_groups import find_product_groups
+from golden.identify.blackbox.product_groups import Groups, find_product_groups
 from golden.identify.blackbox.recordings import Recording, dissect_recording
 from golden.identify.blackbox.report import IN_TURNS, Example, Found, of_modes, shortened
 from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
@@ -260,7 +261,8 @@ class _Search(Checking):
             if wrong:
                 said = f"{wrong} of {len(some)} of its questions, repeated, had another answer"
                 raise OperandError(f"{path}: {said}: the box is not deterministic, or not the one recorded")
-        self.bank, self.state.tree, self.groups, self.turn = kept.bank, kept.tree, kept.groups, kept.turn
+        self.bank, self.state.tree, self.groups = kept.bank, kept.tree, Groups(kept.groups)
+        self.turn = kept.turn
         self.codes.add(kept.bank.operands)
         self.remembered, self.before, self.end = len(kept.bank) > 0, kept.queries, kept.end
         # Earlier checks of the candidate count only if it still explains all questions.
@@ -276,7 +278,7 @@ class _Search(Checking):
             return
         fit = self.state.fit
         text = None if fit is None else self._text(fit.candidate, "continued")[0]
-        shown = self.state.tree, self.groups
+        shown = self.state.tree, self.groups.members
         known = memory.Memory(self.bank, *shown, text, queries=self._queries, turn=self.turn, end=self.end)
         if fit is not None and text is not None:
             known.order, known.changes = fit.candidate.order, fit.changes
@@ -294,6 +296,7 @@ class _Search(Checking):
                 self._report_progress("finding the order of the sum", 0, 1)
                 state.tree = self._order()
                 self.groups = find_product_groups(self.dense, self.bank, state.tree)
+                find_divisions(self.dense, self.bank, self._rng(1, len(stimuli.KINDS) + 1))
                 self._first_questions()
                 self._begin_near()
             # 3. A candidate with the fewest wrong answers in the bank; not yet checked on other questions.

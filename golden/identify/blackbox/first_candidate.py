@@ -16,6 +16,7 @@ from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.early_overflow import of_numbers
 from golden.identify.blackbox.one_term import subtracted_products, with_register_limits
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
+from golden.identify.blackbox.product_groups import Groups
 from golden.identify.blackbox.questions import SIGNS
 from golden.identify.blackbox.templates import grouped, of_both_signs, skeletons
 from golden.identify.blackbox.unexplained import Law, by_magnitude
@@ -29,7 +30,7 @@ class Starting(Asking):
     near: Candidate | None = None
 
     orders: list[fitting.Fit] = field(init=False, default_factory=list)
-    groups: tuple[tuple[int, ...], ...] = field(init=False, default=())
+    groups: Groups = field(init=False, default_factory=Groups)
     laws: tuple[Law, ...] = field(init=False, default=())
 
     def _begin_near(self) -> None:
@@ -53,14 +54,14 @@ class Starting(Asking):
         self._report_progress("fitting orders of the sum", 0, 1)
         # 1. Groups that questions showed, and one's complement: fewer orders, so they are tried before all
         # others.
-        of_groups = grouped(self.takes, self.groups) if self.groups and self.state.tree is not None else []
+        of_groups = grouped(self.takes, self.groups) if self.state.tree is not None else []
         of_groups = starting_points.counted(self.bank, of_groups)  # masks show nothing: consider all orders
         signed = SIGNS in self.bank.kinds  # the sign of a zero c shows that sums are in one's complement
         every = (*of_groups, *self._made()) if signed else ()
         subtracted = [new for one in every for new in structure.in_complement(one)]
         for some in (subtracted, of_groups):
             if some:
-                kept = self._begun(ordinary, some, kept)
+                kept = self._begun(ordinary, some, kept, quick=some is not of_groups)
                 if kept is not None and not kept.wrong:
                     return
         made = self._made()
@@ -103,11 +104,13 @@ class Starting(Asking):
         end = self.end
         return found if end is None else [structure.overflowing(one, end) or one for one in found]
 
-    def _begun(self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None) -> fitting.Fit | None:
+    def _begun(
+        self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None, quick: bool = True
+    ) -> fitting.Fit | None:
         """The result of the nearest skeletons, or of a candidate that was kept."""
         self._rank(ordinary, made)
         first = fitting.of_both_kinds(self.ranked, STARTS.first)
-        self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick=True)
+        self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick)
         now = self.state.fit
         if now is not None and now.wrong:
             self._ask_wrong_again(now.candidate)

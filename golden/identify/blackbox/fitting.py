@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from golden.identify.blackbox.evidence import NamedChange
 from golden.identify.blackbox.joint_keys import SIDES, joint, sticky
 from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.neighbourhood import nan_words, single_changes, uncommon_changes
+from golden.identify.blackbox.parts import reordered
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import C_ALONE, KINDS
 from golden.identify.blackbox.replaced_values import replaced_values
@@ -198,10 +199,11 @@ def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> It
             continue
         turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
         turned += [_cut(one, word) for word in CUT.words] if _aligns(one) and _no_count(few, one) else []
-        found = [new for new in turned if new is not None]
-        best = min(found, key=lambda new: wrong_of(few, new), default=None)
-        if best is not None and wrong_of(few, best) < wrong_of(few, one):
-            yield best
+        turned += reordered(one)
+        scored = [(wrong_of(few, new), place, new) for place, new in enumerate(turned) if new is not None]
+        own = wrong_of(few, one)
+        # The check whether a unit can be it takes longer than to run it: the best that can be.
+        yield from islice((new for wrong, _, new in sorted(scored) if wrong < own and new.sound), 1)
 
 
 def _no_count(few: Bank, one: Candidate) -> bool:
@@ -213,7 +215,9 @@ def _no_count(few: Bank, one: Candidate) -> bool:
 
 def _cut(one: Candidate, word: str) -> Candidate | None:
     """A skeleton whose alignments record in this way whether anything was cut."""
-    return one.with_each_step(lambda step: replace(step, cut=word) if isinstance(step, Align) else step)
+    return one.with_each_step(
+        lambda step: replace(step, cut=word) if isinstance(step, Align) else step, checked=False
+    )
 
 
 def _rounding(one: Candidate, mode: str) -> Candidate | None:
@@ -224,7 +228,7 @@ def _rounding(one: Candidate, mode: str) -> Candidate | None:
             return step if step.format is None else replace(step, rounding=mode)
         return replace(step, rounding=mode) if isinstance(step, Additions | Fma | Round) else step
 
-    return one.with_each_step(changed)
+    return one.with_each_step(changed, checked=False)
 
 
 def _both_kinds(fits: list[Fit], most: int, near: int) -> list[Fit]:
@@ -259,7 +263,7 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
                 return replace(step, rounding="toward_zero")
             return step
 
-        yield one.with_operations(
+        yield one.with_keys(
             o.with_steps([changed(step, o.steps[-1]) for step in o.steps]) for o in one.operations
         )
 

@@ -20,8 +20,9 @@ from golden.identify.blackbox.sum_order import KIND, finite_marks
 from golden.identify.probe.probes import Unreachable, exact_code, factors
 from golden.identify.sample import picked
 from golden.kernels.sum_tree import C, Node
-from golden.number.formats import Kind
+from golden.number.formats import Kind, to_float
 from golden.program.signature import Bits, Operands, Signature
+from golden.program.steps import MAX_FRACTION_BITS
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -29,7 +30,8 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Probe:
-    """Questions with M in one product of `large` after another, the c that cancels it, and y of one sign.
+    """Questions with M, 2^`top`, in one product of `large` after another, the c that cancels it, and y of one
+    sign.
 
     `codes`: the codes of y in a and b, for each exponent from the lowest up.
     """
@@ -39,6 +41,8 @@ class _Probe:
     codes_of_m: tuple[int, int]
     c: int
     codes: Bits
+    top: int
+    sign: int
 
     @property
     def takes(self) -> Signature:
@@ -73,11 +77,30 @@ class _Probe:
         return some[places], sent, answers
 
 
-def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> tuple[tuple[int, ...], ...]:
-    """The groups of products that are added before they are cut, each of two or more. Empty if no question
-    shows any, if there is only one group, or if masks showed more of the tree than one node with all
-    products. The questions that show them join the bank."""
-    for probe in _probes(box) if tree is None or _is_flat(tree, box.takes.k) else ():
+@dataclass(frozen=True)
+class Cut:
+    """Where products that are small next to another one are cut: fraction bits below the large one, and the
+    rounding, as far as powers of two show it."""
+
+    bits: int
+    rounding: str
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Products that are added before they are cut, each group of two or more; how a product is cut next to
+    another one of its group, and next to one of another group."""
+
+    members: tuple[tuple[int, ...], ...] = ()
+    cuts: tuple[Cut, Cut] | None = None
+
+
+def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> Groups:
+    """The groups of products that are added before they are cut. None if no question shows any, if there is
+    only one group, or if masks showed more of the tree than one node with all products. The questions that
+    show them join the bank."""
+    probes = list(_probes(box)) if tree is None or _is_flat(tree, box.takes.k) else []
+    for probe in probes:
         # 1. By bisection: the exponent just below which y alone is lost, for each product.
         last = _last_kept(probe)
         if last is None or not (last > 0).any():
@@ -94,8 +117,41 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> tuple[tuple[
             most = 64
             kept = slice(None, None, max(len(rows) // most, 1))
             bank.add(KIND, picked(shown[1], kept), shown[2][kept])
-            return groups
-    return ()
+            m = probe.large[0]
+            own, other = sorted(groups, key=lambda one: m not in one)[:2]
+            rows = np.array([(m, next(i for i in one if i != m)) for one in (own, other)])
+            return Groups(groups, _cuts(probes, rows))
+    return Groups()
+
+
+def _cuts(probes: Sequence[_Probe], rows: Numbers) -> tuple[Cut, Cut] | None:
+    """How y is cut in two places. The least y that is not lost becomes the last place that is kept. A smaller
+    one is that place itself, or is a tie that was rounded up; with a rounding to one side none is lost."""
+    # 1. By sign of y, the binades from M down to the least y, and to what is left of it.
+    found: dict[int, tuple[Numbers, Numbers]] = {}
+    for probe in probes:
+        last = _bisected(probe, rows)
+        shown = None if last is None else probe.left(rows, last.clip(0, len(probe.codes) - 1))
+        if last is None or shown is None or not shown[0].all():
+            return None
+        numbers = np.abs(np.asarray(to_float(probe.takes.formats["d"], shown[2]), np.float64))
+        found[probe.sign] = len(probe.codes) - last, probe.top + 1 - np.frexp(numbers)[1]
+    if len(found) < 2:
+        return None
+    # 2. Below the last place: nothing is kept (0), ties (1), or everything (2).
+    cuts: list[Cut] = []
+    for place in range(len(rows)):
+        bits = max(int(left[place]) for _, left in found.values())
+        plus, minus = (min(int(found[sign][0][place]) - bits, 2) for sign in (1, -1))
+        cuts.append(Cut(min(max(bits, 0), MAX_FRACTION_BITS), _ROUNDINGS.get((plus, minus), "toward_zero")))
+    return cuts[0], cuts[1]
+
+
+_ROUNDINGS = {
+    **{(1, 1): "nearest_away", (1, 0): "nearest_up", (0, 1): "nearest_down"},
+    **{(2, 0): "up", (0, 2): "down", (2, 2): "away"},
+}
+"""Roundings by what is kept of positive and of negative numbers below the last place, as in `_cuts`."""
 
 
 def _is_flat(tree: Node, k: int) -> bool:
@@ -133,8 +189,8 @@ def _probes(box: Box) -> Iterator[_Probe]:
         if len(codes) < 4:
             return
         m = marks.large.a, marks.large.b
-        found = _Probe(box, tuple(large), m, 0, np.array(codes[::-1]))
-        yield from _taken_away(found, marks.top)
+        found = _Probe(box, tuple(large), m, 0, np.array(codes[::-1]), marks.top, sign)
+        yield from _taken_away(found)
 
 
 def _questions_in_all(k: int, large: int) -> int:
@@ -142,11 +198,11 @@ def _questions_in_all(k: int, large: int) -> int:
     return 2 * large * (k * k // 2 + 8 * k)
 
 
-def _taken_away(one: _Probe, top: int) -> Iterator[_Probe]:
+def _taken_away(one: _Probe) -> Iterator[_Probe]:
     """The probe with the c that cancels M; for a unit that changes signs, the other c."""
     rows = np.array([(m,) for m in one.large])
     for sign in (-1, 1):
-        c = exact_code(one.takes.formats["c"], sign * Fraction(2) ** top)
+        c = exact_code(one.takes.formats["c"], sign * Fraction(2) ** one.top)
         shown = replace(one, c=c).left(rows, np.zeros(len(rows), np.int64))
         if shown is not None and not shown[0].any() and _are_zeros(one, shown[2]):
             yield replace(one, c=c)
@@ -160,19 +216,27 @@ def _are_zeros(one: _Probe, answers: Bits) -> bool:
 def _last_kept(one: _Probe) -> Numbers | None:
     """By M and product, the place of the least y that is not lost alone, (M, k); 0 if there is none, or none
     is lost."""
-    k, count = one.takes.k, len(one.codes)
+    k = one.takes.k
     pairs = [(m, i) for m in range(len(one.large)) for i in range(k) if i != one.large[m]]
-    rows = np.array([(one.large[m], i) for m, i in pairs])
-    lost, kept = np.full(len(rows), -1), np.full(len(rows), count)
+    kept = _bisected(one, np.array([(one.large[m], i) for m, i in pairs]))
+    if kept is None:
+        return None
+    found = np.zeros((len(one.large), k), np.int64)
+    found[tuple(np.array(pairs).T)] = np.where(kept < len(one.codes), kept, 0)
+    return found
+
+
+def _bisected(one: _Probe, rows: Numbers) -> Numbers | None:
+    """The place of the least y that is not lost, for each of these places of M and y; one place above the
+    largest if all are lost."""
+    lost, kept = np.full(len(rows), -1), np.full(len(rows), len(one.codes))
     while (kept - lost > 1).any():
-        middle = np.clip((lost + kept) // 2, 0, count - 1)
+        middle = np.clip((lost + kept) // 2, 0, len(one.codes) - 1)
         shown = one.left(rows, middle)
         if shown is None:
             return None
         kept, lost = np.where(shown[0], middle, kept), np.where(shown[0], lost, middle)
-    found = np.zeros((len(one.large), k), np.int64)
-    found[tuple(np.array(pairs).T)] = np.where(kept < count, kept, 0)
-    return found
+    return kept
 
 
 def _pairs(one: _Probe, m: int) -> Iterator[tuple[int, int]]:

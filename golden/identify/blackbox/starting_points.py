@@ -35,6 +35,7 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
+    Part,
     Round,
     Scale,
     SpecialValues,
@@ -149,7 +150,12 @@ def _overflows(bank: Bank) -> bool:
 def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
     """Programs whose operations are alike, fitted to the questions with few terms: the best of each sequence
     of steps, with as few operations as possible."""
-    alike = [one for one in skeletons if len({o.steps for o in one.operations}) == 1]
+    # Passes of one multiplier differ in the parts that they read.
+    bodies = {
+        one: {tuple(s for s in o.steps if not isinstance(s, Part)) for o in one.operations}
+        for one in skeletons
+    }
+    alike = [one for one, own in bodies.items() if len(own) == 1]
     least = min((len(one.operations) for one in alike), default=0)
     single = [one for one in alike if len(one.operations) == least]
     scored = [Fit(one, fitting.wrong_of(few, one)) for one in single if time.monotonic() < deadline]

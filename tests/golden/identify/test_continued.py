@@ -14,6 +14,7 @@ from golden import stimuli
 from golden.errors import FileFormatError, OperandError
 from golden.identify.blackbox import asking, dissecting, memory
 from golden.identify.blackbox.box import BudgetEnded
+from golden.identify.blackbox.product_groups import Groups
 from golden.unit import FunctionUnit
 
 FORMATS = {"a": "u8", "b": "u8", "c": "s32", "d": "s32"}
@@ -124,11 +125,11 @@ def test_the_groups_that_were_asked_for_are_known_again(tmp_path: Path) -> None:
     """Nothing but their questions shows them, and those are not asked again."""
     path, box = tmp_path / "kept.npz", unit(wrapping, k=4)
     first, again = (dissecting._Search(box, 60, 8_000, 0, None) for _ in range(2))
-    first.groups = (0, 2), (1, 3)
+    first.groups = Groups(((0, 2), (1, 3)))
     first.bank.add("masks", *first.dense.ask(stimuli.generate(first.takes, "wide", 8, first._rng(1))))
     first.keep(path)
     again.remember(path)
-    assert again.groups == ((0, 2), (1, 3))
+    assert again.groups == first.groups
     edited = dict(np.load(path))
     head = head_of(edited) | {"groups": [["x"]]}
     edited = {k: v for k, v in edited.items() if k != "sum"} | {

@@ -407,7 +407,7 @@ def test_orders_in_ones_complement_are_tried_before_those_without(monkeypatch: p
     only = [one for one in skeletons(true.takes, None) if one.order == "one aligned sum"]
     begun: list[list[Candidate]] = []
     monkeypatch.setattr(search, "_made", lambda: only)
-    monkeypatch.setattr(search, "_begun", lambda ordinary, made, kept: begun.append(made))
+    monkeypatch.setattr(search, "_begun", lambda ordinary, made, kept, quick=True: begun.append(made))
     search._first_candidate()
     words = [{s.complement for one in made for s in one.operations[0].steps_of(Sum)} for made in begun]
     assert words == [{"c"}, {"none"}]

@@ -10,7 +10,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.identify.blackbox import fitting, moves, neighbourhood, parts
-from golden.identify.blackbox.box import Bank
+from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate_of
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.replaced_values import replaced_values
@@ -53,9 +53,40 @@ def test_one_product_shows_which_bits_a_multiplier_reads(
 
 
 def test_whole_operands_are_not_taken_for_parts() -> None:
-    bank = one_product(of("hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    whole = of("hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    bank = one_product(whole)
     shapes = skeletons(bank.takes, None)[:4]
     assert parts.with_parts(bank, shapes) == shapes
+    parts.find_divisions(
+        Box(whole.instruction, 100_000, time.monotonic() + 60), bank, np.random.default_rng(5)
+    )
+    assert parts.with_parts(bank, shapes) == shapes
+
+
+@pytest.mark.parametrize("name", ["f32.f16.f16.hifi2", "bf16.tf32.tf32.hifi4", "f32.bf16.bf16.hifi3"])
+def test_next_to_c_it_shows_where_passes_divide_a_significand(name: str) -> None:
+    """The skeletons read in every pass what the unit reads in it; the lowest places of f16 and tf32 may stay
+    in the last part, if no pass reads them."""
+    true = of(f"tensix_blackhole:mvmul.{name}")
+    bank = one_product(true)
+    parts.find_divisions(
+        Box(true.instruction, 100_000, time.monotonic() + 60), bank, np.random.default_rng(5)
+    )
+    made = parts.with_parts(bank, skeletons(bank.takes, None)[:1])
+    turned = [new for one in made for new in parts.reordered(one) if new is not None and new.sound]
+    assert first_places(true) in map(first_places, made)
+    assert first_places(true)[::-1] in map(first_places, turned)
+
+
+def divided(one: Candidate, bank: Bank) -> None:
+    box = Box(one.instruction, 100_000, time.monotonic() + 60)
+    parts.find_divisions(box, bank, np.random.default_rng(5))
+
+
+def first_places(one: Candidate) -> list[list[int]]:
+    """Where the parts of each pass begin, a before b."""
+    every = ([step.first for step in o.steps if isinstance(step, Part)] for o in one.operations)
+    return [some for some in every if some]
 
 
 def test_a_value_that_is_replaced_shows_in_the_ratio_of_wrong_answers() -> None:

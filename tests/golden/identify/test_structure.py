@@ -26,7 +26,7 @@ from golden.identify.blackbox.moves import Hints
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.neighbourhood import single_changes, uncommon_changes
 from golden.identify.blackbox.one_term import as_rounded, with_lost_products, with_register_limits
-from golden.identify.blackbox.product_groups import find_product_groups
+from golden.identify.blackbox.product_groups import Cut, find_product_groups
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.starting_points import counted
 from golden.identify.blackbox.templates import grouped, skeletons
@@ -200,10 +200,18 @@ def test_which_products_are_added_before_they_are_cut_shows_below_the_last_bit()
     ]
     asked = [(Box(box, 50_000, time.monotonic() + 60), Bank(signature_of(box))) for box in boxes]
     found = [find_product_groups(box, bank, None) for box, bank in asked]
-    assert found == [((0, 2, 4, 6), (1, 3, 5, 7)), ((0, 1, 2, 3), (4, 5, 6, 7)), ()]
+    assert [one.members for one in found] == [((0, 2, 4, 6), (1, 3, 5, 7)), ((0, 1, 2, 3), (4, 5, 6, 7)), ()]
     made = grouped(signature_of(boxes[0]), found[0])
     steps = [step.op for step in boxes[0].program.operations[0].steps]
     assert any([step.op for step in one.operations[0].steps] == steps for one in made)
+
+
+@pytest.mark.parametrize("rounding", ["toward_zero", "down", "away", "nearest_away", "nearest_up"])
+def test_how_products_are_cut_shows_in_the_least_that_is_left_of_them(rounding: str) -> None:
+    text = GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent")
+    box = unit(text.replace("toward_zero", rounding, 1))
+    cuts = find_product_groups(Box(box, 50_000, time.monotonic() + 60), Bank(signature_of(box)), None).cuts
+    assert cuts == (Cut(10, rounding), Cut(24, "toward_zero"))
 
 
 def test_where_masks_show_that_nothing_is_left_of_a_sum_it_is_in_a_skeleton() -> None:
