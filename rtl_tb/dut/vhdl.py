@@ -227,7 +227,7 @@ def _texts_of(path: Path) -> dict[tuple[str, str, str], str]:
         (" ".join(each[1].lower().split()), each[2].lower(), (each[3] or "").lower()): _CONTEXT.sub(
             "", " ".join(text[each.start() : end].split())
         )
-        for each, end in zip(found, ends, strict=True)
+        for each, end in zip(found, ends, strict=False)  # a text without a unit has an end alone
     }
 
 
