@@ -23,7 +23,7 @@ def operand_points(ins: Instruction, held: AccumulatorRange | None = None) -> li
         held: what c can be, of a unit that keeps its accumulator; None: any code.
     """
     c = accumulator_bins(ins.formats["c"], held)
-    return _code_points(ins, c) + _pair_points(ins, c) + _special_points(ins, c)
+    return _code_points(ins, c) + _pair_points(ins, c) + _alone_points(ins, held) + _special_points(ins, c)
 
 
 def operand_samples(ins: Instruction, operands: dict[str, Array]) -> Iterator[Sample]:
@@ -121,16 +121,16 @@ def _pair_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
             crossed(coarse_bins(ins.formats["c"], c), {"none": True, "some": True}),
         ),
         Coverpoint("operands", "signs where all addends are zero", zeros),
-        *_alone_points(ins, c),
     ]
 
 
-def _alone_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
+def _alone_points(ins: Instruction, held: AccumulatorRange | None) -> list[Coverpoint]:
     """What decides whether a number is there: the exponent of c where no product is, next to the fields
     of zeros and of infinities; and which factor of a zero product is the zero, where the other factor is
-    larger than those of all products that are there."""
+    larger than those of all products that are there. Which exponents a unit that keeps its accumulator can
+    hold, its classes do not say."""
     points, own = [], ins.formats["c"]
-    if own.is_float and c.get("normal", False) and own.exponent_bits > 1:
+    if own.is_float and held is None and own.exponent_bits > 1:
         fields = {f"field {field:#x}": True for field in _fields(own)}
         points.append(Coverpoint("operands", "class of c alone: exponent", fields))
     a, b = (ins.formats[name] for name in "ab")

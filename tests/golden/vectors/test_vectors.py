@@ -193,8 +193,13 @@ def test_the_diagonal_of_a_tile_holds_the_structure() -> None:
             rows = [
                 tile_dot({name: codes[t] for name, codes in tiles.operands.items()}, i, i) for t in range(40)
             ]
-            a = golden.to_float(ins.formats["a"], np.stack([row["a"] for row in rows]))
-            assert ((a != 0).sum(axis=1) == 1).all()
+            a, b = (
+                golden.to_float(ins.formats[name], np.stack([row[name] for row in rows])) for name in "ab"
+            )
+            if ins.pattern is not None:
+                columns = ins.pattern.columns(np.stack([row["metadata"] for row in rows]))
+                b = np.take_along_axis(b, columns, axis=1)
+            assert ((a * b != 0).sum(axis=1) == 1).all()
         b = golden.to_float(ins.formats["b"], tiles.operands["b"])
         assert np.isfinite(b).all(), (
             "what a sparse column does not select comes from other dot products of the kind"
