@@ -96,6 +96,11 @@ def test_a_lone_product_rounds_up_to_the_least_normal_and_has_each_sticky_bit(
     least = np.int64(1) << np.where(below, shift, 1)
     half = least >> (fmt.fraction_bits + 1)
     assert np.count_nonzero(below & (product < least) & (product >= least - half)) >= LEAST
+    # Just above half of the least subnormal number, by less than two significands behind the half's place.
+    half = np.int64(1) << (2 * fmt.fraction_bits + 1)
+    beyond = finite & (product > half) & (product - half < half >> (fmt.fraction_bits + 4))
+    tiny = fmt.min_exponent - fmt.fraction_bits - 1 == lead
+    assert np.count_nonzero(beyond & tiny) >= LEAST
     cut = lead - exponent + fmt.fraction_bits
     normal = finite & (product > 0) & (lead >= fmt.min_exponent) & (lead <= fmt.max_exponent) & (cut > 1)
     cut = np.where(normal, cut, 1)
