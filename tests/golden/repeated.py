@@ -41,8 +41,10 @@ ONE_IN = {
     "golden/model/test_doubles.py::test_random_units": 5,
     "golden/model/test_integers.py::test_every_layout": 5,
     "golden/model/test_integers.py::test_every_shape_and_depth": 5,
+    "golden/model/test_kernels.py::test_a_changed_step_changes_the_kernel": 2,
     "golden/model/test_kernels.py::test_c_alone_beside_scaled_groups": 7,
     "golden/model/test_kernels.py::test_small_matrices_share_a_tile": 5,
+    "golden/model/test_models_agree.py::test_every_instruction_runs_the_same_on_both_paths": 2,
     "golden/model/test_models_agree.py::test_reference_general_and_lanes_agree": 3,
     "golden/model/test_reference.py::test_the_reference_is_the_oracle": 4,
     "golden/model/test_reference.py::test_the_reference_is_the_oracle_for_searched_cases": 2,
@@ -80,10 +82,15 @@ ONE_IN = {
     "rtl_tb/check/test_other_outputs.py::test_unused_bits_have_what_the_description_says": 2,
     "rtl_tb/check/test_traffic_faults.py::test_an_integer_accumulator_in_each_of_its_bits": 3,
     "rtl_tb/dut/test_handshakes.py::test_operands_that_have_to_stay_are_named": 3,
+    "rtl_tb/dut/test_styles.py::test_ports_as_others_write_them": 3,
     "rtl_tb/engines/test_builds.py::test_a_damaged_build_is_found_out_before_it_runs": 2,
     "rtl_tb/engines/test_ghdl.py::test_a_sound_unit_passes": 2,
     "rtl_tb/locate/test_kinds.py::test_what_is_drawn_has_its_inverse": 3,  # one of each kind
+    "rtl_tb/locate/test_kinds.py::test_what_is_missing_is_among_what_is_searched": 2,
     "rtl_tb/prove/test_proof.py::test_a_fused_dot_add_is_proved": 2,
+    "rtl_tb/runs/test_latency.py::test_a_unit_that_no_latency_explains_fails": 2,
+    "rtl_tb/runs/test_latency.py::test_a_wrong_unit_has_a_latency": 3,
+    "rtl_tb/runs/test_polarity.py::test_each_signal_of_a_handshake": 2,
     "rtl_tb/tb/test_vhdl.py::test_a_wrong_unit_and_bits_that_are_no_level_fail": 2,
 }
 """By test: of how many cases one is run, from the first on. 5 has no factor in common with the three
@@ -91,6 +98,11 @@ instruction sets and the four kinds of random units, so that each of them comes.
 
 
 LONG = {
+    "golden/identify/test_two_operations.py": {
+        "test_a_difference_of_two_products_is_found": (
+            "::test_a_chain_with_guard_bits_in_its_register_is_found"
+        ),
+    },
     "golden/cli/test_dissect.py": {
         "test_a_box_that_nothing_explains_ends_with_status_1": (
             "golden/identify/test_recordings.py::test_what_no_candidate_explains_is_said"
@@ -121,6 +133,7 @@ LONG = {
         ),
     },
     "rtl_tb/check/test_foreign_text.py": {
+        "test_x_that_one_reader_alone_has_is_no_failure": ("::test_x_that_each_reader_has_is_one"),
         "test_a_fault_under_type_parameters_is_found_by_its_line": ("::test_every_construct_is_looked_at"),
         "test_the_verdict_comes_first_and_the_search_ends_with_its_budget": (
             "::test_looking_for_changes_ends_within_a_loop"
@@ -160,7 +173,7 @@ LONG = {
         "test_many_find_one_damaged_build_at_once": ("::test_a_damaged_build_is_found_out_before_it_runs"),
     },
     "rtl_tb/engines/test_fast.py": {
-        "test_the_harness_is_compiled_once_for_all_units_with_the_same_ports": (
+        "test_the_harness_is_compiled_once_for_all_units": (
             "rtl_tb/engines/test_builds.py::test_a_build_is_found_again"
         ),
     },
@@ -170,6 +183,7 @@ LONG = {
         ),
     },
     "rtl_tb/locate/test_search.py": {
+        "test_the_report_says_what_was_found": ("::test_a_planted_fault_is_found"),
         "test_a_search_takes_what_was_read_before": ("::test_a_planted_fault_is_found"),
         "test_on_one_processor_the_text_has_its_turn_before_slow_hypotheses": (
             "::test_a_planted_fault_is_found"

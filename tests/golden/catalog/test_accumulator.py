@@ -382,7 +382,9 @@ def test_coverage_is_of_the_dot_products(ins):
     coverage, plain = Coverage(ins), Coverage(ins.stateless)
     coverage.sample_set(vectors)
     plain.sample(vectors.resolved(), vectors.d)
-    assert all((coverage.hits[name] == hits).all() for name, hits in plain.hits.items())
+    lone = "class of c alone: exponent"  # of what is held nobody chooses it
+    assert plain.hits.keys() - coverage.hits.keys() == {lone}
+    assert all((coverage.hits[name] == hits).all() for name, hits in plain.hits.items() if name != lone)
     assert coverage.percent > 85
 
 

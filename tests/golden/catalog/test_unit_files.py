@@ -343,7 +343,11 @@ def test_specials_of_the_examples() -> None:
             "keys 'of' and 'rounding' are missing; nearest: rounded",
         ),
         ("shape: {k: 4}", "shape: {k: four}", "key 'k' is 'four', expected an integer"),
-        ("a: f16", "a: f61", "unknown format 'f61'; nearest: .*; define_formats defines"),
+        (
+            "a: f16",
+            "a: f61",
+            "unknown format 'f61'; nearest: f64, f16, bf16; define_formats defines further ones",
+        ),
         ("rounding: nearest_even", "rounding: nearest", "expected one of toward_zero, nearest_even"),
         ("of: total", "of: totel", "key 'of' is 'totel', expected one of a, b, c"),
         ("unit: sticky_rne", "unit: sticky_rne\nunits: 3", "unknown key 'units'"),

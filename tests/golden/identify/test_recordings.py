@@ -114,12 +114,12 @@ def test_what_was_recorded_twice_is_not_held_back_from_a_search_that_saw_it(
 
 
 def test_what_no_candidate_explains_is_said(tmp_path: Path) -> None:
-    arrays = asked(VOLTA, ("narrow", "wide"), 60)
+    arrays = asked(VOLTA, ("narrow", "wide"), 120)
     arrays["d"] = np.where(arrays["d"].view(np.float32) < 0, 0, arrays["d"]).astype(np.uint32)
     found = golden.dissect(opened(tmp_path / "r.npz", arrays, 4), seconds=1)
     assert not found.explains and found.wrong > 0 and found.example is not None
     assert (
-        "the nearest candidate" in found.sentence() and "no candidate explains all 120" in found.undecided[0]
+        "the nearest candidate" in found.sentence() and "no candidate explains all 240" in found.undecided[0]
     )
     assert any("the candidate's result is negative" in one for one in found.undecided)
 

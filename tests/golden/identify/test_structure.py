@@ -560,7 +560,7 @@ def test_one_term_shows_a_register_that_is_too_narrow_for_it(register: str, show
     text = PLAIN.replace("c: f32, d: f32", "c: f16, d: f16")
     box = unit(text.replace("to: total}", f"to: total, {register}}}"))
     bank = Bank(signature_of(box))
-    for kind, operands in islice(simple(bank.takes, 8, np.random.default_rng(2)), 2):
+    for kind, operands in islice(simple(bank.takes, 16, np.random.default_rng(2)), 2):
         bank.add(kind, operands, box.dot(**operands))
     made, *converted = with_register_limits(bank, [as_candidate(unit(text))])
     (total,) = made.operations[0].steps_of(Sum)

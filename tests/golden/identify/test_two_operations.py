@@ -57,7 +57,7 @@ def lead_to(tried: Iterable[Move], start: Candidate, true: Candidate) -> bool:
 
 def few(one: Candidate) -> Bank:
     bank = Bank(one.takes)
-    for kind, operands in simple(one.takes, 20, np.random.default_rng(3)):
+    for kind, operands in simple(one.takes, 40, np.random.default_rng(3)):
         bank.add(kind, operands, one.dot(**operands))
     return bank
 

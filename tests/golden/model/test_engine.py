@@ -419,7 +419,7 @@ def one_thread() -> tuple[str, str]:
     return simd, digest
 
 
-@pytest.mark.parametrize("simd", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("simd", ["avx2", "avx512", pytest.param("portable", marks=pytest.mark.long)])
 def test_every_instruction_set_gives_the_same_bits_on_four_threads(
     one_thread: tuple[str, str], simd: str
 ) -> None:
