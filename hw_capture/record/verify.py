@@ -107,11 +107,14 @@ def unlisted(folder: Path) -> list[Path]:
     """Returns the vector files that no manifest names: an interrupted capture leaves such files, and goes on
     with them.
 
-    A folder whose manifest is missing has nothing else, but for one of whole products (hw_capture/products).
+    A folder whose manifest is missing has nothing else, but for one of whole products (hw_capture/products)
+    and one of functions, whose manifest has the name of its file.
     """
     found = []
     for path in sorted(folder.glob("*/*.npz")):
-        if not any((path.parent / name).exists() for name in ("manifest.json", PRODUCTS)):
+        if not any(
+            (path.parent / name).exists() for name in ("manifest.json", PRODUCTS, f"{path.stem}.json")
+        ):
             found.append(path)
     for path in manifests(folder):
         listed = {entry["file"] for entry in captured.read_manifest_file(path)["instructions"].values()}

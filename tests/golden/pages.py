@@ -42,7 +42,8 @@ from golden.publish.guides import Block, blocks, commands
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ("rtl_tb", "spec", "vectors", "docs", "Makefile")
 SHOWN = ("text", "systemverilog", "c")
-OUTSIDE = ("apt-get", "cd", "git", "iverilog", "python3", "source")  # other people's commands: not checked
+# Other people's commands: not checked.
+OUTSIDE = ("apt-get", "cd", "git", "iverilog", "python3", "source", "testfloat_gen")
 
 
 class PageError(AssertionError):

@@ -18,7 +18,7 @@ import golden
 from golden.cli.app import app
 from golden.errors import FileFormatError, MmagoldError
 from golden.vectors import captured
-from hw_capture.record.verify import dot_of, verify
+from hw_capture.record.verify import dot_of, unlisted, verify
 
 HMMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -49,6 +49,10 @@ def few_widths(names: list[str]) -> set[str]:
     for name in names:
         kinds.setdefault(re.sub(r"m64n\d+", "m64n*", name), []).append(name)
     return {alike[i % len(alike)] for i, alike in enumerate(kinds.values())}
+
+
+def test_every_committed_file_has_a_manifest() -> None:
+    assert unlisted(captured.vectors_folder()) == []
 
 
 @pytest.mark.parametrize("third", long_after(1, range(3)))
