@@ -695,7 +695,7 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     share = 0.05  # 20 of 200,000 vectors have half of the least number and, in f32, 31 zeros behind it
     small = draw.chance(share, size) & (least - draw.kept_bits - 2 >= draw.low) & (bits_a + bits_b < 63)
     if small.any():
-        near = _beside_half_of_a_subnormal(draw, np.flatnonzero(small))
+        near = _beside_half_of_a_subnormal(draw, int(small.sum()))
         digits_a[small], digits_b[small], first[small], second[small] = near
     a = np.zeros(draw.shape, draw.a.dtype)
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), draw.shape))
@@ -711,11 +711,11 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, np.where(alone, draw.zeros(draw.c, size), c)
 
 
-def _beside_half_of_a_subnormal(draw: Draw, rows: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _beside_half_of_a_subnormal(draw: Draw, count: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Digits and exponents of two factors whose product lies next to half of a subnormal result's last place:
     the fewer digits the result keeps, the more zeros or ones stand between the half and the rest."""
     tries = 64  # of which the nearest counts: 6 places nearer than one
-    size = (len(rows),)
+    size = (count,)
     bits_a, bits_b = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
     kept = np.where(draw.coins(size) == 1, 0, draw.pick(0, draw.kept_bits, size))
     digits = np.where(kept > 0, _anything(draw, np.maximum(kept - 1, 0)) | _power(np.maximum(kept - 1, 0)), 0)
@@ -723,7 +723,7 @@ def _beside_half_of_a_subnormal(draw: Draw, rows: Ints) -> tuple[Ints, Ints, Int
     goal = (digits << cut) + _power(cut - 1)
     x = draw.pick((goal >> bits_b) + 1, (1 << bits_a) - 1, (tries, *size))
     y = np.minimum(goal // x + draw.coins(size), (1 << bits_b) - 1)
-    nearest = np.abs(x * y - goal).argmin(axis=0), np.arange(len(rows))
+    nearest = np.abs(x * y - goal).argmin(axis=0), np.arange(count)
     lead = lowest_exponent(draw.d) - draw.kept_bits + kept - 1
     return (x[nearest], y[nearest], *draw.split(lead - 1, draw.a, draw.b))
 
