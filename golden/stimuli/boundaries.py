@@ -234,17 +234,18 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     depth = np.clip(depth, 1, _BITS - 2 - kept)
     # The leading bit: anywhere in the normal range, at its upper end, at its lower end, among subnormals.
     of_c = draw.c.is_float and "c" not in draw.unit.absent
-    low = max(draw.tiniest, tiniest_exponent(draw.c)) if of_c else draw.tiniest
+    least_product = draw.least("a", "b")
+    low = max(least_product, tiniest_exponent(draw.c)) if of_c else least_product
     reach = max(draw.high, highest_exponent(draw.c)) if of_c else draw.high
     # A total of products alone ends at their largest; one that c leads has its last bits from products.
     by_c = draw.chance(0.6, size) & of_c
-    lowest = np.where(by_c, draw.tiniest + kept + depth, low + kept)
+    lowest = np.where(by_c, least_product + kept + depth, low + kept)
     highest = np.minimum(most, draw.high + np.where(by_c, kept, 0))
     usual = draw.pick(np.minimum(np.maximum(least, lowest), highest), highest, size)
     ends = [usual, most, least - draw.pick(0, 1, size), least - draw.pick(1, kept + 1, size)]
     lead = np.clip(np.choose(draw.choice([0] * 10 + [1] * 3 + [2] * 4 + [3] * 3, size), ends), low, reach)
     # Where no product has bits below the result's last place, c is alone: that is enough in some rows.
-    alone = (lead - kept < draw.tiniest) | (lead - kept - depth > draw.high)
+    alone = (lead - kept < least_product) | (lead - kept - depth > draw.high)
     lead = np.where(alone & draw.chance(0.7, size), usual, lead)
     # Just below the least normal number, all ones: whether the result becomes that number hangs on every bit.
     # With this share some 15 of 200,000 vectors of a lone f32 product round up past each of its 23 digits.
@@ -254,7 +255,7 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
         # No alignment bounds what is cut: of a large total every place down to the last of a product is.
         far = draw.chance(0.4, size) & ~rises
         lead = np.where(far, highest - draw.pick(0, 3, size), lead)
-        deepest = np.clip(lead - kept - draw.tiniest, 1, _BITS - 2 - kept)
+        deepest = np.clip(lead - kept - least_product, 1, _BITS - 2 - kept)
         depth = np.where(far, draw.pick(1, deepest, size), depth)
     # The last place of the result; or that which it had without a least exponent, by which a unit decides
     # whether a result is tiny before it flushes it or raises underflow.
@@ -275,7 +276,7 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     all_ones = _power(top + 1)
     but_one = all_ones - _power(place)
     runs = np.choose(draw.pick(0, 2, size), [all_ones, but_one, np.where(rises, but_one, ends_at)])
-    runs = (runs - draw.pick(0, 3, size)) * (lead >= last)
+    runs = (runs - draw.choice([0, 1, 1, 1, 2, 3], size)) * (lead >= last)
     # Totals with a run of ones, but for the last two bits: a carry runs through them.
     share = 0.25
     total = np.where(rises | draw.chance(share, size), np.maximum(runs, 0), total)
@@ -295,7 +296,7 @@ def _crossings(draw: Draw) -> tuple[Ints, Ints] | None:
         return None
     # The terms other than c lead by the width of an alignment above the last bit: all of them are kept.
     width = draw.choice(draw.window_bits, size)
-    low, high = draw.tiniest + finest + 1, draw.high + finest + 1 - width
+    low, high = draw.least("a", "b") + finest + 1, draw.high + finest + 1 - width
     exponent = draw.pick(
         np.maximum(low, lowest_exponent(draw.d)), np.minimum(high, highest_exponent(draw.d)), size
     )
@@ -351,8 +352,12 @@ def _spell(
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), draw.shape))
     c, left = np.zeros(draw.count, draw.c.dtype), total
     has_c = "c" not in draw.unit.absent
-    first, last, never = range(3)  # when c takes its part
-    turn = draw.choice([first, first, last, last, never], size) if has_c else np.full(draw.count, never)
+    first, second, last, never = range(4)  # when c takes its part
+    turn = (
+        draw.choice([first, first, second, second, last, last, never], size)
+        if has_c
+        else np.full(draw.count, never)
+    )
     if placed is not None:
         a[:, 0], b[:, 0], c = placed.a, placed.b, placed.c
         column = 1
@@ -371,9 +376,11 @@ def _spell(
     c, left = _take_c(draw, c, left, unit, turn == first, below)
     unit_of_products = unit - _scales_for(draw, left, unit)
     if end - column > 1:  # in some rows a term that the others make up for
-        noise = np.where(draw.chance(0.5, size) & alone, _noise(draw, left), left)
+        noise = np.where((draw.chance(0.5, size) | (turn == second)) & alone, _noise(draw, left), left)
         left = left - _take_product(draw, a, b, noise, unit_of_products, column)
         column += 1
+    # c takes what this term leaves, so that a product may set the alignment of a total that it exceeds.
+    c, left = _take_c(draw, c, left, unit, turn == second)
     paired = np.zeros(draw.count, bool)
     if end - column > 2:
         paired = draw.chance(0.3, size) & alone
@@ -430,7 +437,7 @@ def _take_c(
             np.where(below & (place >= 0), place, shift),
         )
     lead = _length(digits) - 1 + shift + unit
-    rows = rows & (lead <= highest_exponent(fmt)) & (lead >= tiniest_exponent(fmt))
+    rows = rows & (lead <= highest_exponent(fmt)) & (lead >= draw.least("c"))
     rows = rows & (fmt.signed | (left >= 0))
     codes = _code(fmt, (left < 0).astype(np.uint8), digits, shift + unit)
     return np.where(rows, codes, c), left - np.where(rows, np.sign(left) * (digits << shift), 0)
@@ -447,7 +454,7 @@ def _take_product(draw: Draw, a: Bits, b: Bits, left: Ints, unit: Ints, column: 
     )
     lead = _length(digits) - 1 + shift + unit
     signed = draw.a.signed or draw.b.signed
-    rows = (digits > 0) & (lead >= draw.tiniest) & (lead <= draw.high) & (signed | (left >= 0))
+    rows = (digits > 0) & (lead >= draw.least("a", "b")) & (lead <= draw.high) & (signed | (left >= 0))
     # Of an exact sum the rounding sees the last bits, too, which products of subnormal factors alone have;
     # of narrow formats that have scales those are a part of all numbers.
     subnormal = (lead < draw.low) & (draw.sums_exactly or bool(draw.scales))
@@ -614,7 +621,7 @@ def _carried(draw: Draw, size: tuple[int, ...], each: int) -> tuple[Bits, Bits, 
     # The last place that the alignment keeps, or that below it, which a sticky bit has.
     width, kept = draw.choice(draw.window_bits, size) + draw.pick(0, 1, size), draw.kept_bits
     of_a, of_b = draw.a.fraction_bits, draw.b.fraction_bits
-    low = np.maximum(draw.tiniest + width, max(draw.low, lowest_exponent(draw.d)))
+    low = np.maximum(draw.least("a", "b") + width, max(draw.low, lowest_exponent(draw.d)))
     high = min(draw.high, highest_exponent(draw.d))
     exponent = draw.pick(np.minimum(low, high), high, size)
     unit = exponent - width
@@ -652,7 +659,7 @@ def _carried(draw: Draw, size: tuple[int, ...], each: int) -> tuple[Bits, Bits, 
         left = left - _take_product(draw, a, b, left, unit, column)
     if of_c:  # a bit below all products
         lead = _length(np.abs(left)) - 1 + unit
-        fits = (left != 0) & (lead < draw.tiniest) & (lead >= tiniest_exponent(draw.c))
+        fits = (left != 0) & (lead < draw.least("a", "b")) & (lead >= draw.least("c"))
         c = np.where(fits, _code(draw.c, (left < 0).astype(np.uint8), np.abs(left), unit), c)
     equal = (np.arange(each) >= rest) | by_c[:, None]
     first, second = draw.split(exponent, draw.a, draw.b)

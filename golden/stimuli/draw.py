@@ -11,7 +11,7 @@ import numpy.typing as npt
 from golden.number.formats import Format
 from golden.program.program import Program, S
 from golden.program.signature import SCALES, Signature
-from golden.program.steps import Align, Sum
+from golden.program.steps import Align, Flush, Sum
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -48,6 +48,15 @@ class Draw:
                 self.scales[name] = np.full(
                     (count, unit.k // unit.scale_block), one(unit.formats[name]), unit.formats[name].dtype
                 )
+
+    def least(self, *operands: str) -> int:
+        """The least exponent of an operand that the unit does not read as zero, or of a product of some:
+        below the normal numbers, unless a step flushes these."""
+        flushed = {name for step in self.steps_of(Flush) for name in step.of}
+        return sum(
+            (lowest_exponent if name in flushed else tiniest_exponent)(self.unit.formats[name])
+            for name in operands
+        )
 
     @property
     def kept_bits(self) -> int:
