@@ -757,10 +757,14 @@ def few_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     share = 0.2
     anywhere = draw.chance(share, size)
     at = np.where(anywhere, draw.of_any_size(draw.c), at)
-    # Below all products c is the result where they are zeros.
-    a = np.where((anywhere & (draw.coins(size) == 1))[:, None], np.zeros((), draw.a.dtype), a)
+    # Below all products c is the result where they are zeros. What compares it with zero reads every bit: it
+    # is mostly a code with one bit.
+    empty = anywhere & (draw.coins(size) == 1)
+    a = np.where(empty[:, None], np.zeros((), draw.a.dtype), a)
     c = _of_few_bits(draw, draw.c, np.clip(at, tiniest_exponent(draw.c), highest_exponent(draw.c)))
-    c = np.where(draw.chance(0.3, size), draw.zeros(draw.c, size), c)
+    code = np.uint64(1) << draw.pick(0, draw.c.bits - 1, size).astype(np.uint64)
+    c = np.where(empty & draw.chance(0.7, size), code.astype(draw.c.dtype), c)
+    c = np.where(draw.chance(0.3, size) & ~anywhere, draw.zeros(draw.c, size), c)
     return a, _of_few_bits(draw, draw.b, second), c
 
 

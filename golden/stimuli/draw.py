@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy.typing as npt
 from golden.number.formats import Format
 from golden.program.program import Program, S
 from golden.program.signature import SCALES, Signature
-from golden.program.steps import Align, Flush, Sum
+from golden.program.steps import Align, Flush, Part, Sum
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -34,10 +36,18 @@ class Draw:
     """Draws the operands of one call: products over the stored elements first, sparse b and metadata at
     the end."""
 
-    def __init__(self, unit: Signature, count: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, unit: Signature, count: int, rng: np.random.Generator, parts: Mapping[str, Part] | None = None
+    ) -> None:
         self.unit, self.count, self.rng, self.k = unit, count, rng, unit.stored_k
         self.program: Program | None = getattr(unit, "program", None)  # of a black box nobody knows it
-        self.a, self.b, self.c, self.d = (unit.formats[name] for name in "abcd")
+        self.parts = dict(parts or {})
+        """What the unit reads of a and b: they are drawn as numbers of that part, and `finish` puts them
+        into their place."""
+        self.a, self.b, self.c, self.d = (
+            part_format(unit.formats[name], self.parts[name]) if name in self.parts else unit.formats[name]
+            for name in "abcd"
+        )
         self.shape = (count, self.k)
         self.low = lowest_exponent(self.a) + lowest_exponent(self.b)
         self.tiniest = tiniest_exponent(self.a) + tiniest_exponent(self.b)
@@ -54,7 +64,7 @@ class Draw:
         below the normal numbers, unless a step flushes these."""
         flushed = {name for step in self.steps_of(Flush) for name in step.of}
         return sum(
-            (lowest_exponent if name in flushed else tiniest_exponent)(self.unit.formats[name])
+            (lowest_exponent if name in flushed else tiniest_exponent)(getattr(self, name))
             for name in operands
         )
 
@@ -297,12 +307,28 @@ class Draw:
         rows = self.chance(0.5, (self.count,)).reshape(-1, *[1] * (codes.ndim - 1))
         return np.where(rows, codes ^ (self.raw(fmt, codes.shape) & fmt.dtype.type(fmt.ignored)), codes)
 
+    def _in_place(self, fmt: Format, part: Part, codes: Bits) -> Bits:
+        """The codes of `fmt` whose part has the significand of these codes of `part_format`; the bits above
+        the part are random, those below stay."""
+        if not part.first:
+            return codes
+        word, shift = fmt.dtype.type, fmt.fraction_bits + fmt.ignored_low
+        field = word((1 << shift) - 1)
+        hidden = word(1 << shift - part.first)
+        above = field & ~(hidden | hidden - word(1))
+        normal = codes >> word(shift) & word((1 << fmt.exponent_bits) - 1) != 0
+        low = (codes & field) >> word(part.first)
+        placed = low | np.where(normal, hidden, word(0)) | self.raw(fmt, codes.shape) & above
+        return np.asarray(codes & ~field | placed)
+
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
         """Adds scales and metadata and spreads the multiplied b over the columns
         that the metadata selects."""
         operands = dict(zip("abc", (*self.with_zeros_in_b(a, b), c), strict=True))
         for name in operands:
-            operands[name] = self.with_ignored_bits(self.unit.formats[name], operands[name])
+            operands[name] = self.with_ignored_bits(getattr(self, name), operands[name])
+        for name, part in self.parts.items():
+            operands[name] = self._in_place(self.unit.formats[name], part, operands[name])
         pattern = self.unit.pattern
         if pattern is not None:
             legal = np.array(pattern.legal(self.unit.ordered_metadata), np.uint8)
@@ -317,3 +343,34 @@ class Draw:
             for name, codes in self.scales.items()
         }
         return operands | scales
+
+
+def part_format(fmt: Format, part: Part) -> Format:
+    """The numbers that a part of a significand can be whose highest bit is 1, as a format: its bits below are
+    the fraction."""
+    own = min(part.bits, fmt.fraction_bits + 1 - part.first) - 1  # a part may reach below the last bit
+    return replace(
+        fmt,
+        name=f"{fmt.name}, {own + 1} bits from place {part.first}",
+        fraction_bits=own,
+        bias=fmt.bias + part.first,
+        ignored_low=fmt.ignored_low + fmt.fraction_bits - own,
+    )
+
+
+def readings_of(unit: Signature) -> Iterator[dict[str, Part]]:
+    """What a unit may be aimed at: its operands as they are, and the parts of a and b that each operation
+    reads. Of floats without special values: of others a part does not say what the number is."""
+    yield {}
+    program: Program | None = getattr(unit, "program", None)
+    seen: list[dict[str, Part]] = [{}]
+    for operation in program.operations if program is not None else ():
+        parts = {name: step for step in operation.steps_of(Part) for name in step.of}
+        formats = {name: unit.formats[name] for name in parts}
+        fits = all(
+            fmt.is_float and fmt.specials == "none" and parts[name].first in range(fmt.fraction_bits + 1)
+            for name, fmt in formats.items()
+        )
+        if fits and parts not in seen:
+            seen.append(parts)
+            yield parts

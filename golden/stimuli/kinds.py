@@ -6,6 +6,7 @@ Vector files and campaigns name a kind by its number in the list, so a new one g
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from golden.stimuli import (
     specials,
 )
 from golden.stimuli.codes import Bits
-from golden.stimuli.draw import Draw
+from golden.stimuli.draw import Draw, readings_of
 from golden.unit import Unit, signature_of
 
 _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
@@ -104,9 +105,21 @@ def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Gener
         return sequences.arrange(takes, generate(takes.stateless, kind, count, rng), rng)[0]
     if takes.modes is not None:
         return _of_modes(takes, kind, count, rng)
-    draw = Draw(takes, count, rng)
-    operands = draw.finish(*generator(draw))
-    return {name: codes for name, codes in operands.items() if name not in takes.absent}
+    readings = list(readings_of(takes))
+    drawn: dict[str, Bits] = {}
+    for turn, parts in enumerate(readings):
+        here = slice(turn, None, len(readings))
+        draw = Draw(takes, len(range(count)[here]), rng, parts)
+        for name, codes in draw.finish(*generator(draw)).items():
+            if name not in takes.absent:
+                _put(drawn, name, count, here, codes)
+    return drawn
+
+
+def _put(drawn: dict[str, Bits], name: str, count: int, here: Any, codes: Bits) -> None:
+    """Puts the codes (n, ...) of some of `count` rows into what is drawn of an operand."""
+    whole = drawn.setdefault(name, np.zeros((count, *codes.shape[1:]), codes.dtype))
+    whole[here] = codes
 
 
 def _of_modes(takes: Signature, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
@@ -120,8 +133,7 @@ def _of_modes(takes: Signature, kind: str, count: int, rng: np.random.Generator)
         part = generate(takes.of_mode(code), kind, len(here), rng)
         part["mode"] = np.full(len(here), code, takes.modes.format.dtype)
         for name, values in part.items():
-            whole = drawn.setdefault(name, np.zeros((count, *values.shape[1:]), values.dtype))
-            whole[here] = values
+            _put(drawn, name, count, here, values)
     return drawn
 
 

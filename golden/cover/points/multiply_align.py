@@ -67,6 +67,9 @@ def align_points(
     """Distances: from 0 (or the floor's) to the farthest that the exponent ranges allow; cuts follow from
     the distances."""
     floor = _floor(step, registers)
+    # Terms of an earlier alignment of the same registers have one exponent: this one shifts none of them.
+    shared = {registers[register].shared for register in step.of}
+    together = shared in [{(before, step.group)} for before in operation.steps_of(Align)]
     points = [Coverpoint("alignment", f"{name}: largest exponent", _owner_bins(step, registers))]
     # For each register: how far it lies below the largest exponent, and what is cut from it there.
     for register, fraction in step.fraction_bits:
@@ -77,6 +80,8 @@ def align_points(
         # floor.
         others = [registers[o].high for o in step.of if o != register or _grouped_count(step, span) > 1]
         top = max([*others, floor]) if others or floor > span.low else span.low
+        if together:
+            top = max(span.low, floor)
         if _given(step):
             top = maximum_of(step, registers)[1]
         most = top - span.low

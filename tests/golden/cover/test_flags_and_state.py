@@ -216,7 +216,7 @@ def test_until_covered_ends_for_a_unit_that_keeps_its_accumulator() -> None:
     ins = golden.load_instruction(EXAMPLES / "accumulator.yaml")
     coverage = Coverage(ins)
     drawn = sum(len(vectors) for vectors in until_covered(ins, coverage=coverage))
-    assert drawn < 100_000 and coverage.holes() == [] and coverage.surprises() == []
+    assert drawn < 200_000 and coverage.holes() == [] and coverage.surprises() == []
     assert "clear of two dot products in a row" in page([coverage])
     assert bins_of(ins, "class of c") == {"+0", "normal", "infinity", "negative infinity", "quiet NaN"}
     assert "largest" in bins_of(ins.stateless, "class of c"), "as an operand it is any code"

@@ -15,6 +15,7 @@ import pytest
 from long_run import long_after
 
 import golden
+from golden.cover.coverage import Coverage
 from golden.model.instruction import Instruction
 from golden.number.formats import get_format, to_float
 from golden.stimuli import generate
@@ -402,3 +403,23 @@ def test_totals_of_a_unit_that_flushes_have_terms_that_it_reads() -> None:
     assert (
         np.count_nonzero(leads & (c != 0) & (total < 2.0**-126) & (total >= 2.0**-126 - 2.0**-150)) >= LEAST
     )
+
+
+def test_a_part_of_a_significand_is_aimed_at_as_a_number_of_its_own() -> None:
+    """A pass of a Tensix unit, which reads the low places of b: each bit that the second alignment cuts of a
+    group, alone, though a power of two as b has none of these places."""
+    coverage = Coverage(golden.instruction("tensix_wormhole", "mvmul.bf16.bf16.tf32.phase2"))
+    coverage.sample_set(vectors(coverage.instruction))
+    point = "tensix_mvmul_narrow: align groups and c: one bit cut from groups"
+    met = {label: hits for one, label, reach, hits in coverage.bins() if one.name == point and reach}
+    assert min(met[f"2^-{place}, {sign}"] for place in range(1, 14) for sign in "+-") >= LEAST, met
+    assert not coverage.holes(), "two alignments in a row have no distances in the second"
+
+
+def test_a_zero_check_reads_every_bit_of_c() -> None:
+    """c has one bit, and no product is as large."""
+    ins = golden.instruction("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e3m2.e3m2")
+    drawn = vectors(ins)
+    c = drawn.operands["c"]
+    alone = c[drawn.d == c].astype(np.int64)
+    assert min(np.count_nonzero(alone == 1 << place) for place in range(31)) >= LEAST
