@@ -7,7 +7,6 @@ words holds for what the circuit computes there; facts that were proved before s
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,10 +14,21 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from golden.circuit.words import CircuitError, Word, Words, order
+from golden.proof.answers import Answers
 from golden.proof.lemmas import LINEAR, PRODUCT, SOLVER, Lemma, OutOfTime, plain_factor, product_bound
 from golden.proof.linear import Forms
 from golden.proof.ranges import Ranges
-from golden.proof.solver import HOLD, NEVER, UNKNOWN, Answer, Solver, again, ask_text, smtlib
+from golden.proof.solver import (
+    HOLD,
+    NEVER,
+    UNKNOWN,
+    Answer,
+    Question,
+    Solver,
+    again,
+    ask_text,
+    smtlib,
+)
 
 COMMON, POINTS, DEEPER, PRODUCTS, FEW, NOTHING = "common", "points", "deeper", "products", "few", "nothing"
 """What is free in a question. DEEPER: the points but for those that are made of others of them, which would
@@ -42,12 +52,8 @@ class Fact:
     cut: frozenset[Word]
 
 
-Question = tuple[Word, Word, frozenset[Word], Sequence[Fact], float, str]
+Asked = tuple[Word, Word, frozenset[Word], Sequence[Fact], float, str]
 """What Prover.question takes."""
-
-
-def _key(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
 
 
 @dataclass
@@ -58,6 +64,7 @@ class Prover:
         points: named words of the specification.
         assumed: bits that are taken to be 1 in every question.
         codes: words of the specification that are codes.
+        answers: to questions that were asked before, by this prover or by another one.
         executor, jobs: processes that answer questions, and how many; None: this one does it alone.
         until: the time, as time.monotonic has it, at which it stops with OutOfTime.
     """
@@ -69,13 +76,13 @@ class Prover:
     codes: frozenset[Word] = frozenset()
     executor: Executor | None = None
     jobs: int = 1
+    answers: Answers = field(default_factory=Answers)
     lemmas: list[Lemma] = field(default_factory=list)
     solver: Solver = field(default_factory=Solver)
     forms: Forms = field(default_factory=Forms)
     asked: int = 0
 
     def __post_init__(self) -> None:
-        self._known: dict[bytes, float] = {}
         self._bounds: dict[Word, list[Fact]] = {}
         self._named = frozenset(word for word in self.points.values() if word.op not in ("const", "var"))
         self._facts: list[Fact] = []
@@ -215,19 +222,24 @@ class Prover:
         if start > self.until:
             raise OutOfTime
         asked = self._conditions(left, right, facts)
-        # A question of the same structure has the same answer: NEVER, or unknown after the same seconds.
-        key = _key(smtlib(asked, free))
-        known = self._known.get(key, 0.0)
+        # A question of the same structure has the same answer: NEVER, values, or none in the same seconds.
+        question = Question(asked, free)
+        text = question.text
+        known = self.answers.seconds(text)
         if known < math.inf:
+            if (numbers := self.answers.holds(text)) is not None:
+                return None, Answer(HOLD, question.variables(numbers))
             answer = Answer(UNKNOWN)
             if known < seconds:
                 self.asked += 1
                 answer = self.solver.ask(asked, free, seconds, self.until)
             if answer.result == UNKNOWN and time.monotonic() < self.until:
-                self._known[key] = max(known, seconds)
+                self.answers.keep(text, seconds)
+            elif answer.result == HOLD:
+                self.answers.keep_values(text, question.numbers(answer.variables))
             if answer.result != NEVER:
                 return None, answer
-            self._known[key] = math.inf
+            self.answers.keep(text, math.inf)
         places = tuple(each.place for each in facts)
         spent = time.monotonic() - start
         return self._add(Lemma(left, right, SOLVER, tuple(free), places, spent, name)), Answer(NEVER)
@@ -236,21 +248,23 @@ class Prover:
         apart = self.words.invert(self.words.equal(left, right))
         return [apart, *(each.bit for each in facts), *self.assumed]
 
-    def ahead(self, questions: Sequence[Question]) -> None:
+    def ahead(self, questions: Sequence[Asked]) -> None:
         """Asks several questions at a time, where there are processes: `question` knows the answers then."""
         if self.executor is None or len(questions) < 2:
             return
         texts = {
-            _key(text): (text, asked[4])
-            for asked in questions
-            for text in [smtlib(self._conditions(asked[0], asked[1], asked[3]), asked[2])]
+            smtlib(self._conditions(asked[0], asked[1], asked[3]), asked[2]): asked[4] for asked in questions
         }
-        new = {key: asked for key, asked in texts.items() if self._known.get(key, 0.0) < asked[1]}
+        new = {
+            text: asked
+            for text, asked in texts.items()
+            if self.answers.seconds(text) < asked and self.answers.holds(text) is None
+        }
         self.asked += len(new)
-        answers = self.executor.map(ask_text, *zip(*new.values(), strict=True)) if new else []
-        for (key, (_, seconds)), answer in zip(new.items(), answers, strict=True):
+        answers = self.executor.map(ask_text, new.keys(), new.values()) if new else []
+        for (text, seconds), answer in zip(new.items(), answers, strict=True):
             if answer != HOLD:  # this process asks again, for the operands
-                self._known[key] = math.inf if answer == NEVER else max(self._known.get(key, 0.0), seconds)
+                self.answers.keep(text, math.inf if answer == NEVER else seconds)
 
     def _add(self, lemma: Lemma) -> int:
         self.lemmas.append(lemma)

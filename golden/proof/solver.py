@@ -141,24 +141,50 @@ def ask_text(text: str, seconds: float, options: Mapping[str, Any] | None = None
 
 
 def smtlib(conditions: Sequence[Word], free: Iterable[Word] = ()) -> str:
+    """The text of a Question."""
+    return Question(conditions, free).text
+
+
+class Question:
     """The question whether conditions hold at once, as SMT-LIB.
 
     Two questions of one structure have one text, so that what holds of the first element of an operand is
     known of the last one: words are numbered as a walk from the conditions meets them, the arguments of a
     commutative operation stand in an order that does not depend on their numbers, and of a free word or a
     variable of which only pieces are used no more is declared than these reach.
+
+    Attributes:
+        text: the question.
     """
-    shape = _Shape(conditions, free)
-    lines, names = ["(set-logic QF_BV)"], {word: f"w{at}" for at, word in enumerate(shape.met)}
-    for word in shape.met:
-        if word in shape.reach:
-            low, high = shape.reach[word]
-            lines.append(f"(declare-const {names[word]} (_ BitVec {high - low}))")
-        else:
-            text = _text(word, [names[arg] for arg in shape.args(word)], shape.first(word))
-            lines.append(f"(define-fun {names[word]} () (_ BitVec {word.width}) {text})")
-    lines += [f"(assert (= {names[word]} #b1))" for word in conditions]
-    return "\n".join([*lines, "(check-sat)", ""])
+
+    def __init__(self, conditions: Sequence[Word], free: Iterable[Word] = ()) -> None:
+        cut = {*free}
+        shape = _Shape(conditions, cut)
+        lines, names = ["(set-logic QF_BV)"], {word: f"w{at}" for at, word in enumerate(shape.met)}
+        self._places: list[tuple[str, int, int]] = []
+        for word in shape.met:
+            if word in shape.reach:
+                low, high = shape.reach[word]
+                lines.append(f"(declare-const {names[word]} (_ BitVec {high - low}))")
+                if word not in cut:
+                    self._places.append((str(word.value), low, high - low))
+            else:
+                text = _text(word, [names[arg] for arg in shape.args(word)], shape.first(word))
+                lines.append(f"(define-fun {names[word]} () (_ BitVec {word.width}) {text})")
+        lines += [f"(assert (= {names[word]} #b1))" for word in conditions]
+        self.text = "\n".join([*lines, "(check-sat)", ""])
+
+    def numbers(self, variables: Mapping[str, int]) -> tuple[int, ...]:
+        """What variables hold, of each the declared bits, in the order of the text: the same for all
+        questions of one text."""
+        return tuple(variables.get(name, 0) >> low & ((1 << width) - 1) for name, low, width in self._places)
+
+    def variables(self, numbers: Sequence[int]) -> dict[str, int]:
+        """Values of variables of `numbers`; bits that are not declared are 0."""
+        return {
+            name: (number & ((1 << width) - 1)) << low
+            for (name, low, width), number in zip(self._places, numbers, strict=False)
+        }
 
 
 class _Shape:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from golden.circuit.words import Values, Word, evaluate, order
+from golden.proof.answers import Answers
 from golden.proof.cases import SHIFTS, by_cases
 from golden.proof.lemmas import Certificate, OutOfTime
 from golden.proof.problem import Problem
@@ -89,6 +90,7 @@ class Sweep:
 
     Args:
         before: a sweep of another unit in the same table, of which every lemma holds here, too.
+        answers: what is known of questions, see Prover.
         executor, jobs: processes that answer questions, see Prover.
     """
 
@@ -100,13 +102,16 @@ class Sweep:
         before: Sweep | None = None,
         executor: Executor | None = None,
         jobs: int = 1,
+        answers: Answers | None = None,
     ) -> None:
         self.problem, self.tell = problem, tell
         self.words, self.spec, self.unit = problem.words, problem.spec, problem.unit
         self.points = problem.points
         self.assumed = [bit for _, bit in problem.assumed]
         self.facts, self.ranges = problem.facts, [*range_facts(problem.words, problem.points)]
-        self.prover = Prover(self.words, self.points, until, self.assumed, problem.codes, executor, jobs)
+        self.prover = Prover(
+            self.words, self.points, until, self.assumed, problem.codes, executor, jobs, answers or Answers()
+        )
         if before is not None:
             self.prover = before.prover
             self.prover.until = until

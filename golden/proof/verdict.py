@@ -20,12 +20,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from golden.circuit.words import Values
 from golden.proof import checker
+from golden.proof.answers import Answers
 from golden.proof.exhaustion import Exhaustion
 from golden.proof.problem import Problem, planted
 from golden.proof.sweep import OPEN, PROVED, REFUTED, Refuted, Sweep, Tell
@@ -36,8 +39,9 @@ FAULTS = 2
 have to be refuted."""
 SPARE = 2
 """Further ones, in the place of those that are neither refuted nor proved in time."""
-CHANGED = 30.0
-"""Seconds of the search for a changed specification, which a known vector refutes after them."""
+CHANGED = 10.0, 30.0
+"""Seconds of the search for a changed specification, which a known vector refutes after them: as many as the
+search for the proof took, since one that would prove the change takes as long; at least and at most these."""
 _AT_A_TIME = 1 << 20
 """Operands of one run of a simulation."""
 _AT_LEAST = 20.0
@@ -137,6 +141,7 @@ def decide(
     tell: Tell = lambda _text: None,
     jobs: int = 1,
     changed: Iterable[Fault] | None = None,
+    kept: Path | None = None,
 ) -> Outcome:
     """Proves or refutes a problem: by lemmas, and then by exhaustion if the operands are few enough.
 
@@ -148,6 +153,8 @@ def decide(
         jobs: processes that ask of cases, and check lemmas, at a time.
         changed: the unit against changed specifications, of which the first few are tried; None: there is no
             specification that could be changed.
+        kept: a file of answers to questions, from which an interrupted search goes on, see
+            golden/proof/answers.py; None: there is none.
 
     Raises:
         ToolMissing: bitwuzla is not installed. As `confirm` of those that are changed does.
@@ -158,7 +165,10 @@ def decide(
         small = Exhaustion(problem)
         cost = small.seconds() if small.few else math.inf
         affordable = cost <= seconds / 2
-        sweep = Sweep(problem, start + (cost if affordable else seconds), tell, None, executor, jobs)
+        until, answers = start + (cost if affordable else seconds), Answers(kept)
+        if answers.taken:
+            tell(f"{answers.taken:,} answers of earlier runs")
+        sweep = Sweep(problem, until, tell, None, executor, jobs, answers)
         verdict, values = searched(sweep)
         spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
         left = _left(sweep)
@@ -193,6 +203,10 @@ class _Doubtful(Exception):
     """Why a proof does not count."""
 
 
+class _ProvedFault(_Doubtful):
+    """A planted fault was proved."""
+
+
 def _checked(
     found: Outcome,
     sweep: Sweep,
@@ -203,24 +217,27 @@ def _checked(
 ) -> Outcome:
     """The proof checked, and the faults refuted; OPEN where that fails."""
     spent = dict(found.seconds)
-    start = time.monotonic()
+    start, answers = time.monotonic(), sweep.prover.answers
     tell("checking the proof")
     try:
         checked = checker.check(sweep.certificate, max(seconds, _AT_LEAST), executor=executor)
         spent["check"] = time.monotonic() - start
         start, each = time.monotonic(), max(seconds / 2, _AT_LEAST)
-        faults, late = _refuted("unit", _planted(sweep.problem, sweep), each, tell, _by_lemmas)
+        by_lemmas = partial(_by_lemmas, answers)
+        faults, late = _refuted("unit", _planted(sweep.problem, sweep), each, tell, by_lemmas)
         spent["planted faults"] = time.monotonic() - start
         changes: tuple[str, ...] = ()
         if changed is not None:
             start = time.monotonic()
-            changes, more = _refuted("specification", changed, min(each, CHANGED), tell, _by_lemmas)
+            long = min(max(found.seconds["search"], CHANGED[0]), CHANGED[1], each)
+            changes, more = _refuted("specification", changed, long, tell, by_lemmas)
             late += more
             spent["changed specifications"] = time.monotonic() - start
-    except checker.NotAProof as error:
-        return replace(found, verdict=OPEN, open=(f"the proof was not accepted: {error}",))
-    except _Doubtful as why:
-        return replace(found, verdict=OPEN, open=(str(why),))
+    except (checker.NotAProof, _Doubtful) as error:
+        why = str(error) if isinstance(error, _Doubtful) else f"the proof was not accepted: {error}"
+        wrong = isinstance(error, (checker.FalseLemma, _ProvedFault)) and answers.drop()
+        again = ("answers of earlier runs took part and are removed: run it again",) if wrong else ()
+        return replace(found, verdict=OPEN, open=(why, *again))
     return replace(
         found, open=(), lemmas=checked.by, faults=faults, changes=changes, unsettled=late, seconds=spent
     )
@@ -314,8 +331,8 @@ def _planted(problem: Problem, sweep: Sweep | None = None) -> Iterator[Fault]:
         yield Fault(fault[1], fault[0], before=sweep)
 
 
-def _by_lemmas(fault: Fault, until: float) -> tuple[str, Mapping[str, int] | None]:
-    return searched(Sweep(fault.problem, until, before=fault.before))
+def _by_lemmas(answers: Answers, fault: Fault, until: float) -> tuple[str, Mapping[str, int] | None]:
+    return searched(Sweep(fault.problem, until, before=fault.before, answers=answers))
 
 
 def _by_exhaustion(fault: Fault, until: float) -> tuple[str, Mapping[str, int] | None]:
@@ -342,7 +359,9 @@ def _refuted(
         tell(f"planted in the {where}: {fault.what}")
         verdict, values = search(fault, time.monotonic() + seconds)
         if verdict == PROVED:
-            raise _Doubtful(f"a fault planted in the {where} was proved, a fault of the prover: {fault.what}")
+            raise _ProvedFault(
+                f"a fault planted in the {where} was proved, a fault of the prover: {fault.what}"
+            )
         by = "" if values is not None or fault.shown is None else " (by a vector)"
         values = values or fault.shown
         if values is not None:

@@ -44,6 +44,8 @@ from rtl_tb.runs.verdict import judge
 _SIMULATED = 2_000
 """Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys: one
 that has a branch for each tool is found by a handful."""
+ANSWERS = "answers.txt"
+"""In the build folder of a unit: what a search that was interrupted goes on from."""
 _SEED = 1
 """Of the changes of the specification that a proof is tried on."""
 _AROUND = 2_000
@@ -117,8 +119,9 @@ def prove(
     problem, read = problem_of(dut)
     reading = {"reading": time.monotonic() - start}
     options = options or Options()
-    simulation = simulation_of(dut, options.build / dut.name)
-    outcome = decide(problem, seconds, simulation, tell, jobs, changed_specifications(dut, problem))
+    build = options.build / dut.name
+    changes = changed_specifications(dut, problem)
+    outcome = decide(problem, seconds, simulation_of(dut, build), tell, jobs, changes, build / ANSWERS)
     outcome = replace(outcome, seconds=reading | outcome.seconds)
     found = Proof(dut, outcome, claim_of(dut, problem, read))
     if outcome.values is not None:
