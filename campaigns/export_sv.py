@@ -1,10 +1,13 @@
 """Exports programs of the catalogue as SystemVerilog, and runs them against the model.
 
 .venv/bin/python campaigns/export_sv.py --count 100000 --jobs 16 --out exported.json
+.venv/bin/python campaigns/export_sv.py --plain --count 0 --prove 60 --out proved.json
 
 One instruction for each distinct program, and each unit of spec/examples, with a register after one step
 that the seed chooses and without registers. Verilator (-Wall) and Icarus read each module without a warning;
-then the module runs in Verilator on the default vectors of `rtl check`, and no result may differ.
+then the module runs in Verilator on the default vectors of `rtl check`, and no result may differ. With
+--prove, the module as Yosys reads it is proved to be the circuit that it was printed from, for all operands:
+the search has so many seconds, and its proof as many to be checked.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +31,25 @@ from golden.circuit import systemverilog
 from golden.circuit.words import CircuitError
 from golden.errors import MmagoldError
 from golden.paths import spec_folder
+from golden.proof.checker import check
+from golden.proof.sweep import PROVED, Sweep
+from golden.proof.verdict import searched
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
+from rtl_tb.prove.problem import problem_of
 from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 
 EQUAL, DIFFERS, WARNED, REFUSED, FAILED = "equal", "differs", "a warning", "refused", "not run"
 
 
-def examine(name: str, steps: tuple[str, ...], count: int) -> dict[str, Any]:
-    """What becomes of one unit, as a row of the report."""
+def examine(name: str, steps: tuple[str, ...], count: int, proof: float) -> dict[str, Any]:
+    """What becomes of one unit, as a row of the report; `count` of 0: it is not run, `proof` of 0 seconds:
+    not proved."""
     started, file = time.monotonic(), spec_folder() / "examples" / name
-    row: dict[str, Any] = {"unit": name, "pipeline": ",".join(steps), "differ": 0, "count": 0}
+    row: dict[str, Any] = {"unit": name, "pipeline": ",".join(steps), "differ": 0, "count": 0, "state": EQUAL}
     with tempfile.TemporaryDirectory(prefix="exported_") as folder:
         place = Path(folder)
         try:
@@ -49,7 +57,8 @@ def examine(name: str, steps: tuple[str, ...], count: int) -> dict[str, Any]:
             systemverilog.write(ins, place, "unit", steps, file if file.is_file() else None)
             if said := warnings(place):
                 return row | {"state": WARNED, "why": said[:400]}
-            row |= compared(place, count)
+            row |= compared(place, count) if count else {}
+            row |= proved(place, proof) if proof else {}
         except CircuitError as error:
             row |= {"state": REFUSED, "why": str(error)[:400]}
         except MmagoldError as error:
@@ -96,6 +105,17 @@ def compared(place: Path, count: int) -> dict[str, Any]:
     }
 
 
+def proved(place: Path, seconds: float) -> dict[str, Any]:
+    """The verdict of the proof that the module is its circuit, and the lemmas that were checked."""
+    start = time.monotonic()
+    sweep = Sweep(problem_of(load_dut(place / "dut.yaml"))[0], start + seconds)
+    verdict, _ = searched(sweep)
+    row = {"verdict": verdict, "open": [*sweep.open], "search": round(time.monotonic() - start, 2)}
+    if verdict == PROVED:
+        row["lemmas"] = sum(check(sweep.certificate, seconds).by.values())
+    return row
+
+
 def units(seed: int) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each unit without registers and with one."""
     rng = random.Random(seed)
@@ -111,29 +131,36 @@ def units(seed: int) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield name, (rng.choice(words),)
 
 
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Rows by state and by verdict, and all results together."""
+    verdicts = Counter(row["verdict"] for row in rows if "verdict" in row)
+    results = sum(row["count"] for row in rows)
+    return {**Counter(row["state"] for row in rows), **verdicts, "results": results}
+
+
 def main() -> None:
     """Runs the campaign and prints its numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--count", type=int, default=100_000, help="vectors of each unit (default 100,000)")
+    parser.add_argument("--prove", type=float, default=0.0, help="seconds for each proof (default: none)")
     parser.add_argument("--seed", type=int, default=1, help="of the pipeline steps (default 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="units at a time")
     parser.add_argument("--seconds", type=float, default=3600, help="after which no further one begins")
     parser.add_argument("--plain", action="store_true", help="without registers alone")
     parser.add_argument("--out", type=Path, help="JSON file")
     arguments = parser.parse_args()
-    tasks = ((*one, arguments.count) for one in units(arguments.seed) if not (arguments.plain and one[1]))
+    chosen = [one for one in units(arguments.seed) if not (arguments.plain and one[1])]
+    random.Random(arguments.seed).shuffle(chosen)  # so that a run that is cut short has seen some of all
+    tasks = ((*one, arguments.count, arguments.prove) for one in chosen)
     rows: list[dict[str, Any]] = []
     for _, row in runner.results(examine, tasks, arguments.jobs, seconds=arguments.seconds):
         rows.append(row)
-        if row["state"] != EQUAL:
-            print(
-                f"{row['unit']} [{row['pipeline']}]: {row['state']} {row.get('why', row['differ'])}",
-                flush=True,
-            )
-    summary = {"seed": arguments.seed, **Counter(row["state"] for row in rows)}
-    summary["results"] = sum(row["count"] for row in rows)
-    print(summary, flush=True)
-    runner.write(arguments.out, {"made": runner.made(), "summary": summary, "units": rows})
+        said = summary(rows) | {"seed": arguments.seed, "of": len(chosen)}
+        runner.write(arguments.out, {"made": runner.made(), "summary": said, "units": rows})
+        if row["state"] != EQUAL or row.get("verdict", PROVED) != PROVED:
+            verdict = row.get("why", row.get("verdict"))
+            print(f"{row['unit']} [{row['pipeline']}]: {row['state']} {row['differ']} {verdict}", flush=True)
+    print(said, flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from golden.circuit.specification import HELD, Circuit, circuit_of
-from golden.circuit.words import CircuitError, Word, Words
+from golden.circuit.words import CircuitError, Word, Words, order
 from golden.files.escape import SYSTEMVERILOG
 from golden.files.output import write_folder
 from golden.model.instruction import Instruction
@@ -333,7 +333,8 @@ class _Module:
     def _section(self, signals: list[Signal], at: int) -> str:
         """Declarations and assignments of one step."""
         lines = [
-            f"    logic {_range(len(s.words), bool(s.array))}{_range(s.width)}{s.name};" for s in signals
+            f"    logic {_range(len(s.words), bool(s.array))}{_range(s.width)}{s.name}{_split(s)};"
+            for s in signals
         ]
         lines.append("")
         # Arrays of one length whose elements can be said in one loop stand in one loop.
@@ -780,6 +781,14 @@ def _parts(word: Word) -> tuple[Word, ...]:
 
 
 # Text -------------------------------------------------------------------------------------------------------
+
+
+def _split(signal: Signal) -> str:
+    """A remark for Verilator at an array whose elements are made of each other: without it, the array is one
+    signal there that is made of itself, a loop."""
+    last = max(signal.words, key=lambda word: word.number)
+    below = {*order([last])} - {last}
+    return " /* verilator split_var */" if signal.array and not below.isdisjoint(signal.words) else ""
 
 
 def _range(width: int, always: bool = False) -> str:

@@ -298,6 +298,8 @@ class Words:
             return self._folded_equal(args, numbers)
         if op in ("ult", "slt") and args[0] is args[1]:
             return self.constant(0, 1)
+        if op == "ult" and (numbers[0] == (1 << args[0].width) - 1 or numbers[1] == 0):
+            return self.constant(0, 1)  # nothing is above the largest number, or below zero
         if op == "ite":
             return self._folded_choice(width, args, numbers)
         if op == "concat":

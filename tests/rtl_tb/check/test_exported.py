@@ -33,6 +33,8 @@ UNITS = (
     ("fma_modes.yaml", ""),
     ("sticky_rne.yaml", "round"),
     ("accumulator.yaml", ""),
+    ("cdna1:v_mfma_f32_32x32x2f32", ""),
+    ("stochastic.yaml", ""),
 )
 
 
