@@ -10,6 +10,7 @@ from circuits import outputs
 from faulty_units import any_unit
 from random_operands import draw_dots
 from random_units import accepted
+from step_kinds import UNITS, unit
 
 import golden
 from golden import stimuli, yamlfile
@@ -18,6 +19,7 @@ from golden.circuit.specification import HELD, circuit_of
 from golden.circuit.words import CircuitError, Words, evaluate
 from golden.model.instruction import Instruction
 from golden.paths import spec_folder
+from golden.program.steps import STEPS
 
 NAMES = (
     "volta:mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
@@ -105,44 +107,30 @@ def test_units_with_any_keys_answer_as_the_reference(seed: int) -> None:
     assert got["d"] == want, text
 
 
-TINY = """\
-unit: tiny
-shape: {{k: 2}}
-formats: {{a: x, b: x, c: y, d: y}}
-define_formats:
-  x: {{kind: float, storage: 8, exponent_bits: 2, fraction_bits: 1, bias: 1, specials: {specials}}}
-  y: {{kind: float, storage: 8, exponent_bits: 2, fraction_bits: 1, bias: 1, specials: ieee}}
-steps:
-  - multiply: {{to: products}}
-  - special_values: {{of: [products, c], nan: 0x7}}
-  - align: {{of: [products, c], fraction_bits: {places}, rounding: {cut}{more}}}
-  - sum: {{of: [products, c], to: total}}
-  - round: {{of: total, rounding: {rounding}, overflow: ieee, zero: signed}}
-"""
+def test_every_kind_of_step_is_here() -> None:
+    used = {step.op for name in UNITS for part in unit(name).program.operations for step in part.steps}
+    assert used == set(STEPS)
 
 
-@pytest.mark.parametrize(
-    ("specials", "places", "cut", "rounding", "more"),
-    [
-        ("ieee", 2, "toward_zero", "nearest_even", ""),
-        ("all_ones_nan", 1, "down", "up", ""),
-        ("none", 3, "nearest_away", "toward_zero", ", cut: sticky_added"),
-        ("ieee", 1, "toward_zero", "nearest_even", ", cut: sticky_or"),
-    ],
-)
-def test_every_operand_of_tiny_formats(
-    specials: str, places: int, cut: str, rounding: str, more: str
-) -> None:
-    """All pairs of a and b for K = 2 in formats of four bits, and every c with a sample of them."""
-    text = TINY.format(specials=specials, places=places, cut=cut, rounding=rounding, more=more)
-    ins = unit_files.build_instruction(yamlfile.parse(text))
-    pairs = np.array(list(itertools.product(range(16), repeat=4)), np.uint8)
-    c = (np.arange(len(pairs)) * 7 + np.arange(len(pairs)) // 16).astype(np.uint8) % 16
-    operands = {"a": pairs[:, :2], "b": pairs[:, 2:], "c": c}
-    got = np.array(outputs(ins, operands, len(pairs))["d"])
-    assert np.array_equal(got, ins.dot(**operands)), text
-    for i in range(0, len(pairs), 257):  # the core is held to the reference here, too
-        assert got[i] == ins.reference_dot(pairs[i, :2], pairs[i, 2:], c[i])
+@pytest.mark.parametrize("every_c", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", UNITS)
+def test_every_operand_of_tiny_formats(name: str, every_c: bool) -> None:
+    """All pairs of a and b, each with every c or with one."""
+    ins = unit(name)
+    circuit = circuit_of(ins, Words())
+    conditions = [condition for _, condition in circuit.facts + circuit.assumed]
+    pairs = np.arange(1 << 16, dtype=np.uint64)
+    codes = {"a": pairs & 255, "b": pairs >> 8}
+    operands = {each: np.stack([codes[each] & 15, codes[each] >> 4], 1).astype(np.uint8) for each in "ab"}
+    for shift in range(16 if every_c else 1):
+        codes["c"] = (pairs * 7 + pairs // 16 + shift) % 16
+        operands["c"] = codes["c"].astype(np.uint8)
+        values = evaluate([circuit.outputs["d"], *conditions], codes)
+        assert all(values[condition].all() for condition in conditions)
+        got = values[circuit.outputs["d"]]
+        assert np.array_equal(got, ins.dot(**operands))
+        for i in range(0, len(pairs), 509):  # the core is held to the reference here, too
+            assert got[i] == ins.reference_dot(**{each: row[i] for each, row in operands.items()})
 
 
 FLAGS = """\
