@@ -62,7 +62,12 @@ def test_no_file_proves_a_wrong_unit(
     if proved_before:
         assert decided(problem(), kept).verdict == PROVED
     asked = Answers(kept)
-    monkeypatch.setattr(Answers, "seconds", lambda _self, text: asked.keep(text, math.inf) or math.inf)
+
+    def never(_self: Answers, text: str) -> float:
+        asked.keep(text, math.inf)
+        return math.inf
+
+    monkeypatch.setattr(Answers, "seconds", never)
     lies = Sweep(problem(wrong=4), math.inf)
     assert lies.run() == PROVED
     with pytest.raises(NotAProof, match="does not hold"):
