@@ -173,7 +173,11 @@ def _undamaged(folder: Path, *_stamps: tuple[int, ...]) -> bool:
 
 
 def _stamp(path: Path) -> list[int]:
-    found = path.stat()
+    """Size and time of a file; empty where there is none, such as one of a checkout that has moved."""
+    try:
+        found = path.stat()
+    except OSError:
+        return []
     return [found.st_size, found.st_mtime_ns]
 
 

@@ -80,6 +80,12 @@ def test_objects_of_the_runtime_are_kept_until_a_file_changes(
     assert not kept("-a")
     headers.keep_objects(built, simulator, ("-a",))
     assert kept("-a")
+    source.rename(tmp_path / "moved.cpp")  # as with the checkout in which the objects were made
+    for name in ("verilated", "verilated_threads", "verilated_timing"):
+        (built / f"{name}.d").write_text(f"{name}.o: {tmp_path / 'moved.cpp'}\n")
+    assert not kept("-a")
+    headers.keep_objects(built, simulator, ("-a",))
+    assert kept("-a")
     assert headers.kept_objects(tmp_path, simulator, ("-a",), selfcheck.RUNTIME) == "", "not all are there"
     headers.keep_objects(built, simulator, ("-c",), selfcheck.RUNTIME)
     assert headers.kept_objects(tmp_path, simulator, ("-c",), selfcheck.RUNTIME).endswith("timing.o")
