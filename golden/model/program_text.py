@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -128,19 +129,35 @@ def _formats(program: Program, unit: Signature) -> list[Format]:
 
 def _members(struct: Any, names: dict[bytes, str]) -> dict[str, Any]:
     """The members that are not zero."""
-    found = {}
-    for name, kind in struct._fields_:
+    found: dict[str, Any] = {}
+    own: Any = type(struct)
+    for name, kind, compound in _readable(own):
         value = getattr(struct, name)
         if name in _COUNTS:
-            count = getattr(struct, _COUNTS[name])
-            found[name] = [_plain(value[i], names) for i in range(count)]
-        elif not hasattr(kind, "contents") and any(bytes(value) if _is_compound(value) else [value]):
+            found[name] = _each(value[: getattr(struct, _COUNTS[name])], names)
+        elif any(bytes(value)) if compound else value:
             found[name] = _plain(value, names, kind)
     return found
 
 
-def _is_compound(value: Any) -> bool:
-    return isinstance(value, ctypes.Structure | ctypes.Array)
+@cache
+def _readable(struct: Any) -> list[tuple[str, Any, bool]]:
+    """The members of a struct but the pointers of which nobody knows a count: name, type, and whether it is
+    a struct or an array."""
+    return [
+        (name, kind, issubclass(kind, ctypes.Structure | ctypes.Array))
+        for name, kind in struct._fields_
+        if name in _COUNTS or not hasattr(kind, "contents")
+    ]
+
+
+def _each(values: list[Any], names: dict[bytes, str]) -> list[Any]:
+    """Numbers, or structs: the operations of a chain have many of them in common."""
+    if not (values and isinstance(values[0], ctypes.Structure)):
+        return values
+    different = {bytes(value): value for value in values}
+    read = {data: _plain(value, names) for data, value in different.items()}
+    return [read[bytes(value)] for value in values]
 
 
 def _plain(value: Any, names: dict[bytes, str], kind: Any = None) -> Any:
