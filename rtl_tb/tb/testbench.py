@@ -24,17 +24,16 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event
 
 from golden.errors import nearest
-from golden.model.instruction import Instruction
-from golden.vectors.vectorset import VectorSet, default_set
-from golden.vectors.word import WordLayout
 from rtl_tb.engines import traffic
 from rtl_tb.engines.job import ProtocolFailure, Traffic, changed_text
 from rtl_tb.errors import DutTimeout, RtlError
 from rtl_tb.tb.agents import Bus, Channel, Clocked, Handle, Monitor, Sink, Source
-from rtl_tb.tb.scoreboard import Compare, Scoreboard
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
+    from golden.model.instruction import Instruction
+    from golden.vectors.vectorset import VectorSet
+    from rtl_tb.tb.scoreboard import Compare
 
 Bits = npt.NDArray[Any]
 DEFAULT_PORTS: dict[str, str | Sequence[str]] = {
@@ -377,6 +376,11 @@ class DotProductTB(Bench):
         Raises:
             RtlError: a port is missing, or the ports are not as wide as the words.
         """
+        # A third of what a bench without a model takes to start, such as that of the engine cocotb.
+        from golden.model.instruction import Instruction
+        from golden.vectors.word import WordLayout
+        from rtl_tb.tb.scoreboard import Scoreboard
+
         if not isinstance(instruction, Instruction):
             from rtl_tb.dut.description import load_dut
 
@@ -424,6 +428,8 @@ class DotProductTB(Bench):
 
     def vectors(self, count: int, seed: int | None = None, **options: Any) -> VectorSet:
         """Draws vectors of mixed kinds; the seed is cocotb's (COCOTB_RANDOM_SEED) if None."""
+        from golden.vectors.vectorset import default_set
+
         return default_set(
             self.instruction, count, cocotb.RANDOM_SEED if seed is None else seed, self.level, **options
         )
@@ -435,7 +441,7 @@ class DotProductTB(Bench):
         Raises:
             DutTimeout: see `run_words`; what came until then is on the scoreboard.
         """
-        operands = vectors.operands if isinstance(vectors, VectorSet) else vectors
+        operands = vectors if isinstance(vectors, Mapping) else vectors.operands
         words = self.layout.pack_operands(operands)
         first = self.answered
         if first in self._zero_at:
