@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,10 @@ _OF_GATES = {
     *("test_source_text", "test_drivers", "test_structure", "test_init", "test_vhdl", "test_synthesis"),
 }
 """The tests whose checks also simulate the netlist, which costs more than a short run of the unit itself."""
+
+
+_version = cache(simulators._verilator_version)
+"""Verilator is asked once in a process, not for each file of tests."""
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +52,8 @@ def _compiled_once(request: pytest.FixtureRequest, _shared_builds: SharedBuilds)
         if request.module.__name__.rpartition(".")[2] not in _OF_GATES:
             usual = Options.__init__.__defaults__
             patch.setattr(Options.__init__, "__defaults__", tuple("off" if x == "try" else x for x in usual))
+        if not request.module.__name__.endswith("test_simulators"):  # whose programs change
+            patch.setattr(simulators, "_verilator_version", _version)
         patch.setattr(fast.build, "__defaults__", (fast.BuildOptions(level="-Og"),))
         yield
     simulators._verilator.cache_clear()

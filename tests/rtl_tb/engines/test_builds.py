@@ -249,7 +249,7 @@ def program_in(engine, job):
     return found / ("sim.vvp" if job.simulator == "icarus" else NAME) if found.is_dir() else found
 
 
-@pytest.mark.parametrize(("engine", "simulator"), long_after(1, EVERY_ENGINE))
+@pytest.mark.parametrize(("engine", "simulator"), long_after(1, [EVERY_ENGINE[1], *EVERY_ENGINE[::2]]))
 def test_a_damaged_build_is_found_out_before_it_runs(tmp_path, engine, simulator):
     """The verdict is that of a new build, which the next check finds. The worst damage is the program of
     another unit, which runs to its end and answers."""
