@@ -4,12 +4,12 @@ not."""
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from golden.cli.app import app
 from rtl_tb import engines
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
@@ -221,8 +221,6 @@ def test_a_unit_is_run_by_what_knows_its_language():
 def test_an_engine_that_was_asked_for_is_not_exchanged(engine, tmp_path):
     """The default gives way to cocotb; a name on the command line does not."""
     words = ["rtl", "check", str(UNITS / "ieee_mul.yaml"), "--engine", engine, "--build", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, "-m", "mmagold", *words], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2 and done.stderr.count("\n") == 1
     assert f"engine is '{engine}', but ieee_mul is VHDL" in done.stderr
