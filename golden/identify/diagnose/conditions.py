@@ -598,10 +598,16 @@ def known(
 
 def _by_what_was_before(operands: Operands, actual: Bits, wrong: Mask) -> Iterator[str]:
     """Whether the same operands have different results: then a result depends on what came before it."""
-    own = [codes for name, codes in operands.items() if name not in CONTEXT]
-    rows = np.hstack([codes.reshape(len(wrong), -1).astype(np.uint64) for codes in own])
-    order = np.lexsort(rows.T)
-    same = (rows[order][1:] == rows[order][:-1]).all(axis=1)
+    own = [codes.reshape(len(wrong), -1) for name, codes in operands.items() if name not in CONTEXT]
+    # Equal rows have equal sums with random factors. Sorting by all columns takes seconds for 64 products.
+    rng = np.random.default_rng(1)
+    sums = sum(
+        codes.astype(np.uint64) @ rng.integers(1 << 63, size=codes.shape[1], dtype=np.uint64) for codes in own
+    )
+    order = np.argsort(sums, kind="stable")
+    near = np.flatnonzero(sums[order][1:] == sums[order][:-1])
+    same = np.zeros(len(order) - 1, np.bool_)
+    same[near] = np.all([(codes[order[near]] == codes[order[near + 1]]).all(axis=1) for codes in own], axis=0)
     either = wrong[order][1:] | wrong[order][:-1]
     other = same & either & (actual[order][1:] != actual[order][:-1])
     if other.any():
