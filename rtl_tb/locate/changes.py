@@ -25,6 +25,7 @@ from rtl_tb.dut.text import read
 from rtl_tb.engines.builds import HDL
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.locate.elaboration import Elaboration, elaboration_of
+from rtl_tb.locate.flow import Flow
 from rtl_tb.locate.kinds import PROBE, Change, changes_of
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.scopes import Scope
@@ -119,6 +120,11 @@ class Changes:
         """Texts that may be missing at some places: a term, a statement."""
         return self._found(wanted, missing=True).choices
 
+    @property
+    def flow(self) -> Flow | None:
+        """Which signals are made from which ones without a register."""
+        return None if self.placer is None else self.placer.readings.types.flow
+
     def statement(self, root: Place) -> Place:
         """The assignment that a root is a part of, or else the root."""
         return root if self.placer is None else self.placer.statement(root)
@@ -191,6 +197,7 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
     found = Changes(sources, policy)
     try:
         readings = elaboration_of(compilation, top, sources, look)
+        readings.types.flow = Flow(top, look)
     except _Ended:
         found.not_read["the rest of the text, for want of time"] = None
         return found
@@ -253,7 +260,7 @@ class _Placer:
         if self._leaves(change):
             return
         if any(change.place.lies_in(function) for function in self.readings.fixed):
-            if not change.kind.startswith("missing"):
+            if not change.adds:
                 found.constants.append(change)
         elif change.form:
             found.note(self._whole(change, change.place, change.after))
@@ -357,7 +364,7 @@ class _Placer:
 
     def _leaves(self, change: Change) -> bool:
         """Whether a bound is beyond its vector: bits there may have any value."""
-        if change.kind not in ("range", "constant"):
+        if change.kind not in ("range", "constant", "name"):
             return False
         selects = self.selects.get(change.place.file, [])
         at = bisect_right(selects, change.place.start, key=lambda one: one.start)
@@ -368,6 +375,9 @@ class _Placer:
         low, high = self.readings.bounds[select]
         text = self.sources.text(select) or ""
         index = change.place.start - select.start > text.find("[")
+        values = [self.readings.types.numbers.get(one) for one in (change.before, change.after)]
+        if index and values[0] is not None and values[1] is not None:  # a vector of 2^31 bits takes hours
+            return abs(values[1] - values[0]) > high - low
         said = [one.strip() for one in re.split(r":", change.after)]
         return index and any(one.isdigit() and not low <= int(one) <= high for one in said)
 

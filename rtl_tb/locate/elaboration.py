@@ -111,6 +111,8 @@ class _Walk:
             known = self.found.types.declared.setdefault(place, key)
             if known != key:  # as wide as a parameter says
                 self.found.types.declared[place] = f"{node.name} of several widths"
+            if isinstance(node, ast.ParameterSymbol) and kind.isIntegral and not node.value.value.hasUnknown:
+                self.found.types.numbers[node.name] = int(node.value.value)
             whole = kind.canonicalType
             if whole.isStruct and not getattr(whole, "isUnpackedStruct", False):
                 self._members(whole)

@@ -17,10 +17,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations, islice, pairwise, product
 from pathlib import Path
 from typing import Any
 
+from rtl_tb.locate.flow import Flow, Wires
 from rtl_tb.locate.scopes import CONTROL, Scope
 from rtl_tb.locate.sources import Place, Sources, ended
 
@@ -88,6 +90,7 @@ class Change:
         wide: whether the text around it may become wider or narrower, or gain or lose a sign.
         pattern, term: of one of several texts that differ in one operand: the text with TERM in its place,
             and the operand. Of a LABEL the term is the one before it.
+        wires: the signals that the text reads, and drives without a register.
     """
 
     kind: str
@@ -98,6 +101,12 @@ class Change:
     wide: bool = False
     pattern: str = ""
     term: str = ""
+    wires: Wires | None = None
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds a missing text."""
+        return self.kind.startswith("missing")
 
     @property
     def written(self) -> str:
@@ -119,11 +128,15 @@ class Types:
         expressions: bits and sign of what stands at a place, as the expression around it takes it.
         declared: what kind of value a name has, by where it is declared; equal ones may stand for each other.
         members: the members of its structure that may stand for one, by name.
+        numbers: the values of parameters, by name.
+        flow: which signals are made from which ones without a register.
     """
 
     expressions: dict[Place, tuple[int, bool]] = field(default_factory=dict)
     declared: dict[tuple[Path, int], str] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    flow: Flow | None = None
 
     def bits(self, place: Place | None) -> int:
         """The bits of a number; 0: not known."""
@@ -168,20 +181,48 @@ class SyntaxSite:
                 return bool(each.left == below)
         return False
 
-    @property
+    @cached_property
     def procedure(self) -> Any:
         """The always block around it; None: there is none."""
         return next((each for each in reversed(self.above) if each.kind.name.startswith("Always")), None)
 
-    def closes_loop(self, text: str) -> bool:
-        """Whether a net would depend on itself with a text in this place: a build that holds one such text
-        settles more slowly for all others."""
-        module, targets = self.scope.module, [each for each in self.above if _is_assignment(each)]
-        declared = [each for each in self.above if type(each).__name__ == "DeclaratorSyntax"]
-        if module is None or self.procedure is not None or not (targets or declared):
-            return False
-        target = self.sources.expanded(targets[-1].left) if targets else declared[-1].name.valueText
-        return any(module.depends(name, target.strip()) for name in _NAMES.findall(text))
+    def wires(self, text: str, *driven: str) -> Wires | None:
+        """The signals that a text in this place reads, and the ones that get another value by it; None: it
+        drives none without a register."""
+        procedure = self.procedure
+        clocked = procedure is not None and self.scope.is_clocked(procedure)
+        if clocked or self.types.flow is None or self.scope.module is None:
+            return None
+        read = set(_NAMES.findall(text))
+        if procedure is None and self.is_target:  # another signal gets the value
+            read, targets = set(_NAMES.findall(self.text(self.above[-1]))), read
+        else:
+            targets = self._makes.union(driven)
+        if procedure is not None and (here := self.sources.place(self.node)) is not None:
+            own = self.scope.module.first_assigned(procedure)  # these have their new values there
+            read -= {name for name in targets if own.get(name, here.end) <= here.start}
+        wires = Wires(self.scope.module.name, frozenset(targets), frozenset(read))
+        return wires if targets and read else None
+
+    def closes_loop(self, wires: Wires | None) -> bool:
+        """Whether a net would depend on itself: a build that holds one such text settles more slowly for all
+        others, or never."""
+        return wires is not None and self.types.flow is not None and self.types.flow.closes(wires)
+
+    @cached_property
+    def _makes(self) -> set[str]:
+        """The signals that depend on its value without a register; for an input of an instance `u.p`."""
+        if (procedure := self.procedure) is not None:
+            return {*self.scope.assigned_in(procedure)}
+        found = set[str]()
+        for each, below in pairwise((*self.above, self.node)):
+            if _is_assignment(each):
+                found = set(_NAMES.findall(self.sources.expanded(each.left)))
+            elif type(each).__name__ == "DeclaratorSyntax":
+                found = {each.name.valueText}
+            elif type(each).__name__ == "HierarchicalInstanceSyntax" and hasattr(below, "name"):
+                found = {f"{each.decl.name.valueText}.{below.name.valueText}"}
+        return found
 
     @property
     def in_type(self) -> bool:
@@ -621,8 +662,9 @@ def _missing_labels(at: SyntaxSite) -> Iterator[tuple[Place, str, str]]:
     yield from ((place, before, each) for each in near if each not in there)
 
 
-def _missing_statements(at: SyntaxSite, scope: Scope) -> Iterator[tuple[Place, str, str]]:
-    """Statements that may be missing in a block or a branch: each a place, a form and its text."""
+def _missing_statements(at: SyntaxSite, scope: Scope) -> Iterator[tuple[Place, str, str, Wires | None]]:
+    """Statements that may be missing in a block or a branch: each a place, a form, its text and its
+    wires."""
     node, sources = at.node, at.sources
     kind = type(node).__name__
     procedure = at.procedure
@@ -631,7 +673,8 @@ def _missing_statements(at: SyntaxSite, scope: Scope) -> Iterator[tuple[Place, s
             end := sources.between(node.endmodule.location, node.endmodule.location)
         ):
             for target in scope.undriven(variables=False):
-                yield from ((end, ASSIGN, f"assign {text}") for text in scope.statements(target, "="))
+                for text in scope.statements(target, "="):
+                    yield end, ASSIGN, f"assign {text}", at.wires(text.partition("=")[2], target)
         return
     here, free = scope.assigned_in(procedure), dict.fromkeys(scope.undriven(variables=True), "")
     if kind == "EmptyStatementSyntax" and (place := sources.place(node)):
@@ -663,7 +706,8 @@ def _missing_statements(at: SyntaxSite, scope: Scope) -> Iterator[tuple[Place, s
     for place, form, targets in spots:
         for target in islice(targets, at.names):
             sign = here.get(target) or ("<=" if clocked else "=")
-            yield from ((place, form, text) for text in scope.statements(target, sign))
+            for text in scope.statements(target, sign):
+                yield place, form, text, at.wires(text.partition(sign)[2], target)
 
 
 def _missing_conditions(at: SyntaxSite, scope: Scope) -> Iterator[str]:
@@ -748,7 +792,8 @@ class _Walk:
         made = (*self.kinds.get(type(node).__name__, ()), *self.kinds.get(kind, ())) if kinds else ()
         for name, function in made:
             for where, after in function(at):
-                if name == "name" and at.closes_loop(after):
+                wires = at.wires(after) if name == "name" else None
+                if at.closes_loop(wires):
                     continue
                 place = (
                     self.sources.place(where)
@@ -756,7 +801,7 @@ class _Walk:
                     else self.sources.between(where.start, where.end)
                 )
                 if place is not None:
-                    self._note(name, place, after, wide=name in WIDE)
+                    self._note(name, place, after, wide=name in WIDE, wires=wires)
         if here and self.missing and its_place is not None:
             self._note_missing(at, its_place)
         for child in node:
@@ -781,10 +826,11 @@ class _Walk:
             operand = not (parent == "ParenthesizedExpressionSyntax" or parent.startswith("PrefixUnary"))
             root = parent != "BinaryExpressionSyntax" or _is_assignment(at.above[-1])
             for pattern, term in _missing_terms(at, place, bits, root) if operand else ():
-                if at.closes_loop(term):
+                if at.closes_loop(wires := at.wires(term)):
                     continue
                 more = {"pattern": pattern, "term": term} if term else {}
-                self._note("missing term", place, pattern.replace(TERM, term), wide=bits > 1, **more)
+                text = pattern.replace(TERM, term)
+                self._note("missing term", place, text, wide=bits > 1, wires=wires, **more)
         for where, before, text in _missing_labels(at):
             if type(node).__name__ == "RangeListSyntax":
                 self._note("missing value", where, f", {text}")
@@ -792,8 +838,9 @@ class _Walk:
                 self._note("missing value", where, text, form=LABEL, term=before)
         for text in _missing_conditions(at, at.scope):
             self._note("missing condition", place, text)
-        for where, form, text in _missing_statements(at, at.scope):
-            self._note("missing statement", where, text, form=form)
+        for where, form, text, wires in _missing_statements(at, at.scope):
+            if not at.closes_loop(wires):
+                self._note("missing statement", where, text, form=form, wires=wires)
 
 
 def _is_assignment(node: Any) -> bool:

@@ -27,8 +27,9 @@ class SearchPolicy:
         one_build: seconds for a constant, which may make a design of any size.
         choices_a_second, least_choices, most_choices: probes of one build, and texts that may be missing, for
             each second of the budget: a thousand take about four seconds to compile on two busy processors.
-        likely: choices of either half of a build, if the places are ranked; the first one has half as many,
-            and takes two seconds.
+        likely: choices of the first build, if the places are ranked, which takes a second; each later one has
+            twice as many, up to `largest`: a likely one is tried soon, and the last ones cost little more.
+        probed: the size of the build that ranks the places, in usual choices: about two seconds.
         turn: constants that are tried between two builds on one processor: about a second of work.
         quick_constant: seconds of a run up to which constants are tried while the next build is made.
         refused: places that Verilator may refuse in a build of choices before it is given up.
@@ -63,7 +64,9 @@ class SearchPolicy:
     choices_a_second: int = 60
     least_choices: int = 1000
     most_choices: int = 8000
-    likely: int = 500
+    likely: int = 125
+    largest: int = 1000
+    probed: int = 250
     turn: int = 8
     quick_constant: float = 0.3
     refused: int = 12

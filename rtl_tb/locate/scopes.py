@@ -443,8 +443,9 @@ class Module:
 
     def __init__(self, node: Any, sources: Sources, outer: Scope) -> None:
         self.node, self.sources, self.outer = node, sources, outer
+        self._first_assigned: dict[Any, dict[str, int]] = {}
+        self.name = str(node.header.name.valueText)
         self._assigned_in: dict[Any, dict[str, str]] = {}
-        self._made_from: dict[str, set[str]] = {}
 
     def assigned_in(self, node: Any, nested: bool) -> dict[str, str]:
         """See Scope."""
@@ -455,6 +456,19 @@ class Module:
                 name: sign for name, sign, *_ in _assignments(node, self.sources, nested)
             }
         return self._assigned_in[key]
+
+    def first_assigned(self, procedure: Any) -> dict[str, int]:
+        """Where each signal of a procedure first has a value in it: behind the assignment."""
+        span = procedure.sourceRange
+        key = span.start.buffer, span.start.offset
+        if key not in self._first_assigned:
+            found = self._first_assigned[key] = dict[str, int]()
+            for each in _every(procedure, "BinaryExpressionSyntax"):
+                place = self.sources.place(each)
+                if place is not None and each.kind.name.endswith("AssignmentExpression"):
+                    for name in _WORD.findall(self.sources.text(each.left) or ""):
+                        found[name] = min(found.get(name, place.end), place.end)
+        return self._first_assigned[key]
 
     @cached_property
     def loops(self) -> set[str]:
@@ -498,30 +512,6 @@ class Module:
             if place is not None and len(text) <= _SHORT and "\n" not in text and not CONTROL.search(text):
                 found.setdefault(place.file, []).append((place.start, text))
         return found
-
-    @cached_property
-    def _read_by(self) -> dict[str, set[str]]:
-        """The names from which each whole signal is made without a register."""
-        found: dict[str, set[str]] = {}
-        for name, sign, statement, value in _assignments(self.node, self.sources):
-            if sign == "=" and statement.startswith(f"{name} ="):
-                found.setdefault(name, set()).update(_WORD.findall(value))
-        for each in _every(self.node, "DeclaratorSyntax"):
-            if each.initializer is not None:
-                value = self.sources.text(each.initializer) or ""
-                found.setdefault(each.name.valueText, set()).update(_WORD.findall(value))
-        return found
-
-    def depends(self, name: str, target: str) -> bool:
-        """Whether a signal is made from another one without a register, or is that one."""
-        if name not in self._made_from:
-            reached, left = {name}, [name]
-            while left:
-                new = self._read_by.get(left.pop(), set()) - reached
-                reached |= new
-                left += new
-            self._made_from[name] = reached
-        return target in self._made_from[name]
 
     @cached_property
     def assigned(self) -> dict[str, list[tuple[str, str]]]:

@@ -9,8 +9,8 @@ the first pass that finds a change with which every vector is right:
     probe       no candidate yet: ranks the places (rtl_tb/locate/spectrum.py)
     single      every choice of the first build, which holds the choices at the likeliest places
     constant    changes that cost a build each, until the next build of choices is ready; finally all others
-    missing     texts that may be missing at the likeliest places, and choices left over from earlier builds;
-                again until every choice was tried
+    missing     the choices of the next build, texts that may be missing among them; again until every choice
+                was tried
     pair        a second change with each that repairs a part and breaks nothing
 
 A change counts only if the designer's own text with it, built and run as any unit, gives every vector of
@@ -28,7 +28,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import accumulate, count
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -49,6 +49,7 @@ from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.changes import Changes, Choice, design_of, find_changes
 from rtl_tb.locate.choices import Built, build, new_names, room_of
 from rtl_tb.locate.clusters import Samples
+from rtl_tb.locate.flow import Together, Wires
 from rtl_tb.locate.kinds import ASSIGN, PROBE, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.result import Edit, Repair, SingleFault
@@ -213,10 +214,12 @@ class Search:
         """Changes that repair every vector of a trial, and could not be run on all."""
         self.not_built: list[str] = []
         """Reasons why builds of choices failed."""
-        self.missing: list[Choice] = []
-        """Texts that may be missing, and are in the next builds."""
+        self.left: dict[bool, list[Choice]] = {False: [], True: []}
+        """Changes that were looked for and are in no build yet, and texts that may be missing."""
         self.reach = {False: 4, True: 1}
         """The number of places, the likeliest ones, at which changes were looked for, and missing texts."""
+        self.size = policy.likely
+        """Choices of the next build."""
         self.folders = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
@@ -296,12 +299,12 @@ class Search:
             return None
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
         room = room_of(self.policy, self.budget)
-        listed = _taken(self.changes.probes, room, self.policy.likely * _USUAL)
+        listed = _taken(self.changes.probes, room, self.policy.probed * _USUAL)
         if (probes := self._trials(lambda: self._built(listed, "probes"), "probe")) is not None:
             self._order_places(probes)
-        # 2. The first build holds the likeliest choices; all others are in later builds.
-        most = self.policy.likely // 2 if self.spectrum else room
-        return self._trials(lambda: self._next("first", most), "first")
+        # 2. The first build holds the likeliest choices; each later one has twice as many.
+        self.size = self.policy.likely if self.spectrum else room
+        return self._trials(lambda: self._next("first"), "first")
 
     def _passes(self) -> list[Repair]:
         """The loop. After each pass every candidate that it tried is refuted, or listed in `scores`."""
@@ -367,7 +370,7 @@ class Search:
 
     def _ahead(self, name: str) -> Future[Trials | None]:
         """Begins the next build of choices in the other thread."""
-        return self.side.submit(self._trials, partial(self._next, name, self.policy.likely), name)
+        return self.side.submit(self._trials, partial(self._next, name), name)
 
     # Builds -------------------------------------------------------------------------------------------------
 
@@ -376,6 +379,8 @@ class Search:
         if not listed:
             return None
         self.listed.update(listed)  # also what Verilator refuses
+        for left in self.left.values():
+            left[:] = [one for one in left if one not in self.listed]
         folder = self.folder / name
         return build(
             self.dut,
@@ -394,15 +399,16 @@ class Search:
         """The text around the DUT, which no choice changes."""
         return wrapper_of(self.dut)
 
-    def _next(self, name: str, most: int) -> Built | None:
-        """The next choices, the likeliest places first, and texts that may be missing there, `most` of each;
-        None if there are none."""
-        if not self.missing:
-            self.missing = self._likeliest(True, room_of(self.policy, self.budget) // 2)
-        added = _taken(self.missing, most)
-        self.missing = self.missing[len(added) :]
-        left = self._likeliest(False, 2 * most)
-        return self._built([*added, *_taken(left, most)], name, self.policy.searching)
+    def _next(self, name: str) -> Built | None:
+        """The next choices, texts that may be missing among them, of which most is expected; None if there
+        are none."""
+        most, self.size = self.size, min(2 * self.size, self.policy.largest)
+        for missing, left in self.left.items():
+            if len(left) < most:
+                left[:] = self._likeliest(missing, room_of(self.policy, self.budget) // 2)
+        together = Together(self.changes.flow)
+        every = ranked([*self.left[False], *self.left[True]], self.spectrum)
+        return self._built(_taken(every, most, fits=together.fits), name, self.policy.searching)
 
     def _likeliest(self, missing: bool, enough: int) -> list[Choice]:
         """Changes that were in no build, or texts that may be missing, the likeliest first: of as few of the
@@ -862,11 +868,23 @@ class _Within:
         return any(place.lies_in(one) or one.lies_in(place) for one in places[max(at - 1, 0) : at + 1])
 
 
-def _taken(listed: Sequence[Choice], most: int, room: float | None = None) -> list[Choice]:
-    """The first choices, `most` at most, and fewer if they are larger than usual, or than `room`."""
-    sizes = accumulate(one.size for one in listed)
+def _taken(
+    listed: Sequence[Choice],
+    most: int,
+    room: float | None = None,
+    fits: Callable[[Wires | None], bool] = lambda _: True,
+) -> list[Choice]:
+    """The first choices that fit together, `most` at most, and fewer if they are larger than usual, or than
+    `room`."""
     room = most * _USUAL if room is None else room
-    return [one for one, size in zip(listed[:most], sizes, strict=False) if size <= room] or list(listed[:1])
+    found, size = list[Choice](), 0
+    for one in listed:
+        if len(found) == most or (found and size + one.size > room):
+            break
+        if fits(one.change.wires):
+            found.append(one)
+            size += one.size
+    return found
 
 
 def _parts(many: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -903,7 +921,7 @@ def _order(score: Score) -> tuple[int, int, bool, int, float, int]:
     tokens before added ones, then the likelier place, and the nearer text."""
     changes = score.changes
     distance = sum(abs(len(one.after) - len(one.before)) + len(new_names(one)) for one in changes)
-    added = sum(one.kind.startswith("missing") for one in changes)
+    added = sum(one.adds for one in changes)
     return (
         score.left,
         len(changes),

@@ -601,9 +601,9 @@ def _by_what_was_before(operands: Operands, actual: Bits, wrong: Mask) -> Iterat
     own = [codes.reshape(len(wrong), -1) for name, codes in operands.items() if name not in CONTEXT]
     # Equal rows have equal sums with random factors. Sorting by all columns takes seconds for 64 products.
     rng = np.random.default_rng(1)
-    sums = sum(
-        codes.astype(np.uint64) @ rng.integers(1 << 63, size=codes.shape[1], dtype=np.uint64) for codes in own
-    )
+    sums = np.zeros(len(wrong), np.uint64)
+    for codes in own:
+        sums += codes.astype(np.uint64) @ rng.integers(1 << 63, size=codes.shape[1], dtype=np.uint64)
     order = np.argsort(sums, kind="stable")
     near = np.flatnonzero(sums[order][1:] == sums[order][:-1])
     same = np.zeros(len(order) - 1, np.bool_)

@@ -43,11 +43,11 @@ TEXT = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic 
     assign off = q >>> 3;
     assign q = x1 * w1;
     assign sum = $signed(p) + $signed(q) + 16'(word);
+    always_comb state = c[1:0] >> 1;
     always_comb begin
         next = state;
         if (big && odd) next = 2'd1;
         else if (neg) next = state + N;
-        state = c[1:0] >> 1;
     end
     assign d = c + {sum[15:0], 2'b00} + {28'd0, used};
 endmodule

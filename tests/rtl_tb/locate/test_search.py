@@ -33,6 +33,7 @@ from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
 from rtl_tb.locate.changes import Changes, Choice, find_changes
 from rtl_tb.locate.choices import _not_blamed
+from rtl_tb.locate.flow import Together, Wires
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.result import Edit, Repair
@@ -117,6 +118,47 @@ def test_a_step_of_a_variable_is_no_value(tmp_path: Path) -> None:
     text = f"module twice({ports}); always_comb begin d = a & b; d += 1; end endmodule"
     _, found = twice(tmp_path, text)
     assert [one.change.before for one in found.probes if one.site.file.name == "twice.sv"] == ["a & b", "1"]
+
+
+LOOPS = """module half (input clk, input [7:0] x, output [7:0] y, output logic [7:0] held);
+  assign y = x + 8'd1;
+  always @(posedge clk) held <= x;
+endmodule
+module twice (input [7:0] a, b, output [7:0] d);
+  localparam int LAST = 3, MASK = 32'h7fc00000;
+  wire [7:0] in, out, kept, free;
+  logic [7:0] e, f;
+  assign in = a ^ b;
+  half u (.clk(a[0]), .x(in), .y(out), .held(kept));
+  always_comb begin e = out; f = e & kept; end
+  assign free = b - a;
+  assign d = {f[7:4], free[LAST:0]};
+endmodule
+"""
+
+
+def test_no_build_closes_a_loop(tmp_path: Path) -> None:
+    """Through an instance, through a procedure, and through two texts together; registers end a loop."""
+    _, found = twice(tmp_path, LOOPS)
+    names = {(found.line(one.change), one.change.after) for one in found.choices if one.change.kind == "name"}
+    into = {after for line, after in names if line == 9}
+    assert {"kept", "free"} <= into and not {"out", "e", "f", "in"} & into
+    into = {after for line, after in names if line == 11}
+    assert {"e", "in", "free"} <= into, "own signals that have a value already"
+    at_e = {
+        one.change.after for one in found.choices if one.change.before == "out" and one.change.kind == "name"
+    }
+    assert "free" in at_e and not {"e", "f", "d"} & at_e
+    together = Together(found.flow)
+    assert together.fits(Wires("twice", frozenset({"free"}), frozenset({"out"})))
+    assert not together.fits(Wires("twice", frozenset({"in"}), frozenset({"free"})))
+    assert together.fits(Wires("twice", frozenset({"in"}), frozenset({"kept"})))
+
+
+def test_a_bound_stays_near_its_vector(tmp_path: Path) -> None:
+    """A range of 2^31 bits takes hours, also where it is not chosen."""
+    _, found = twice(tmp_path, LOOPS)
+    assert "MASK" in LOOPS and not [one for one in found.choices if one.change.after == "MASK"]
 
 
 def test_a_refused_line_costs_its_own_choice_alone(tmp_path: Path) -> None:
