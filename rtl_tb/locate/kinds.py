@@ -308,12 +308,12 @@ def _parameters(at: SyntaxSite) -> Iterator[Draft]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Numbers near a literal, in its notation: one more, one less, and with one other bit. The relation is
-    symmetric."""
+    """Numbers near a literal, in its notation: one more, one less, with one other bit, its double and half
+    (a stride, the width of a wider operand). The relation is symmetric."""
     if text.replace("_", "").isdigit():
         value = int(text.replace("_", ""))
         others = (value ^ (1 << bit) for bit in range(value.bit_length() + 1))
-        near = [value + 1, value - 1, *(one for one in others if value ^ one <= 2 * one + 1)]
+        near = [value + 1, value - 1, *(one for one in others if value ^ one <= 2 * one + 1), *_scaled(value)]
         yield from dict.fromkeys(str(one) for one in near if one >= 0)
         return
     if (parts := _LITERAL.fullmatch(text)) is None:
@@ -326,8 +326,13 @@ def numbers(text: str) -> Iterator[str]:
     value = int(digits, radix)
     flips = range(width if size and width <= _WORD else 4)
     near = [value + 1, value - 1, *(value ^ (1 << bit) for bit in flips)]
+    near += [one for one in _scaled(value) if one < 1 << width]
     codes = dict.fromkeys(one % (1 << width) for one in near)
     yield from (f"{size}'{sign}{letter}{_written(one, radix)}" for one in codes if one != value)
+
+
+def _scaled(value: int) -> list[int]:
+    return [2 * value, *([value // 2] if value % 2 == 0 else [])]
 
 
 def _written(value: int, radix: int) -> str:
@@ -568,7 +573,8 @@ def _cast_missing(at: SyntaxSite) -> Iterator[Draft]:
 def _initialised_once(at: SyntaxSite) -> Iterator[Draft]:
     """A variable gets the value of its declaration once, a net always."""
     values = [each.initializer for each in at.node.declarators if hasattr(each, "initializer")]
-    if not any(value is not None and re.search(r"[A-Za-z_][\w$]*", at.text(value)) for value in values):
+    texts = [at.text(value) for value in values if value is not None]
+    if not any(_NAMES.search(_LITERAL.sub("", text)) for text in texts):  # 8'h0 is no name
         return
     text = re.sub(r"^(?:logic|reg|bit)\b\s*", "", at.text(at.node.type))
     if at.above[-1].kind.name in ("ModuleDeclaration", "GenerateBlock"):

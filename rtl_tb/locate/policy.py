@@ -30,8 +30,6 @@ class SearchPolicy:
         likely: choices of the first build, if the places are ranked, which takes a second; each later one has
             twice as many, up to `largest`: a likely one is tried soon, and the last ones cost little more.
         probed: the size of the build that ranks the places, in usual choices: about two seconds.
-        turn: constants that are tried between two builds on one processor: about a second of work.
-        quick_constant: seconds of a run up to which constants are tried while the next build is made.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         probing: share of the budget that ranking the places may take.
         searching: share at which the trials of single changes end; `pairs`: the share for a second change;
@@ -67,8 +65,6 @@ class SearchPolicy:
     likely: int = 125
     largest: int = 1000
     probed: int = 250
-    turn: int = 8
-    quick_constant: float = 0.3
     refused: int = 12
     probing: float = 0.1
     searching: float = 0.85

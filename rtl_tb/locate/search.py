@@ -220,6 +220,8 @@ class Search:
         """The number of places, the likeliest ones, at which changes were looked for, and missing texts."""
         self.size = policy.likely
         """Choices of the next build."""
+        self.build_seconds = 0.0
+        """What the last build of choices took."""
         self.folders = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
@@ -355,11 +357,12 @@ class Search:
             trials = first
             for number in count():
                 yield "missing" if number else "single", partial(self._singles, trials)
-                # Beside a build on the same processor a constant would take twice its time.
-                some, done = (None, there.done) if there else (self.policy.turn, lambda: False)
                 # They are looked for in the whole text, which the first choices need not be.
-                if number or self.read_whole:
-                    yield "constant", partial(self._try_constants, constants, done, some)
+                if (number or self.read_whole) and constants.listed:
+                    # Beside a build on the same processor a constant would take twice its time, so that they
+                    # take turns: as long as the last build.
+                    done = there.done if there else Budget(self.build_seconds).over
+                    yield "constant", partial(self._try_constants, constants, done)
                 there = there or self._ahead(f"next{number}")
                 if (following := there.result()) is None:
                     break
@@ -441,9 +444,11 @@ class Search:
     def _trials(self, made: Callable[[], Built | None], name: str) -> Trials | None:
         """A build with the results of its vectors without a change; None if there is none, or no vector is
         wrong."""
+        started = time.monotonic()
         try:
             if (built := made()) is None:
                 return None
+            self.build_seconds = time.monotonic() - started
         except SimulatorMissing:
             raise
         except RtlError as error:
@@ -592,18 +597,18 @@ class Search:
         return _scored(changes, trials.failed, self._wrong(trials.job, results), evidence)
 
     def _try_constants(
-        self, constants: _Constants, build_ended: Callable[[], bool] | None = None, most: int | None = None
+        self, constants: _Constants, build_ended: Callable[[], bool] | None = None
     ) -> list[Score]:
-        """Pass `constant`: each built by itself, until one repairs everything, or `most` of them were tried,
-        or a build of choices that is under way has ended, which `build_ended` says. Invariant: as for
-        choices; it continues where it ended before."""
+        """Pass `constant`: each built by itself, until one repairs everything, or the turn of the next build
+        of choices has come, which `build_ended` says. Invariant: as for choices; it continues where it ended
+        before."""
         part, failed = self.policy.searching, self.verdict.failed[self.samples.picked]
         if constants.few is None:
             few = self.samples.few(self.probe, failed)
             constants.few = self._texts(few, "constants_few")
         few_texts = constants.few
-        # The next build tries a hundred changes in the time of a constant that is slow, so it goes first.
-        if build_ended is not None and few_texts.seconds > self.policy.quick_constant:
+        # One that takes longer than a build of choices, which tries hundreds, comes after all of these.
+        if build_ended is not None and few_texts.seconds > self.build_seconds:
             return []
 
         def stop() -> bool:
@@ -627,7 +632,7 @@ class Search:
             constants.clean = constants.clean or score.clean
             return score
 
-        left = [number for number in range(len(constants.listed)) if number not in constants.tried][:most]
+        left = [number for number in range(len(constants.listed)) if number not in constants.tried]
         self.current.candidates += len(left)
         processors = len(os.sched_getaffinity(0)) - (build_ended is not None)
         with ThreadPoolExecutor(max(processors, 1)) as pool:

@@ -33,8 +33,9 @@ that others planted. There are twenty texts to add for each one to change."""
 _STEPS = 4
 """Steps in which a rank counts the doublings of what is expected of a choice; equal ones take turns."""
 _WORD = re.compile(
-    r"\b(?!(?:if|else|begin|end|assign|wire|reg|logic|signed|case|default|input|output)\b)[A-Za-z_][\w$]*"
+    r"\\\S+|\b(?!(?:if|else|begin|end|assign|wire|reg|logic|signed|case|default|input|output)\b)[A-Za-z_][\w$]*"
 )
+"""A name, also an escaped one, as generators of Verilog write."""
 _LINT_KINDS = (
     "WIDTH",
     "SELRANGE",
@@ -49,7 +50,9 @@ _MOST_LINES = 30
 """Lines; if the lint warns of more, the unit was not written for it, and its warnings are ignored."""
 _LINT_PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):\d+: ")
 _LINT_NAME = re.compile(r"'(?:\w+\.)*([A-Za-z_][\w$]*)'")
-_DECLARES = r"^[^/\n]*\b(?:logic|wire|reg|int|bit|localparam|parameter|input|output)\b[^;\n]*\b{}\b"
+_DECLARES = (
+    r"^[^/\n]*\b(?:logic|wire|reg|int|bit|localparam|parameter|input|output)\b[^;\n]*(?<![\w$\\]){}(?![\w$])"
+)
 
 
 @dataclass
@@ -135,18 +138,19 @@ def ranked_constants(
 
 
 def suspicious_lines(dut: Dut, changes: Changes) -> set[tuple[Path, int]]:
-    """File and line of each lint warning, and of the declarations of the signals that it names: a wrong
-    constant often leaves a signal a bit short, or selects missing bits. A search tries these lines first."""
-    found: set[tuple[Path, int]] = set()
+    """File and line of each lint warning, and of the declarations of the signals that it or its line names: a
+    wrong constant often leaves a signal a bit short, or selects missing bits. A search tries these lines
+    first."""
+    found, warned = set[tuple[Path, int]](), set[tuple[Path, int]]()
     for warning in warnings_of(dut, _LINT_KINDS):
         place = _LINT_PLACE.match(warning)
         file = None if place is None else Path(place["file"]).resolve()
         if place is None or file not in changes.texts:
             continue
-        found.add((file, int(place["line"])))
-        if len(found) > _MOST_LINES:
-            break
-        for name in _LINT_NAME.findall(warning):
-            for declared in re.finditer(_DECLARES.format(name), changes.texts[file], re.MULTILINE):
-                found.add((file, changes.texts[file].count("\n", 0, declared.end()) + 1))
-    return found if len(found) <= _MOST_LINES else set()
+        warned.add((file, int(place["line"])))
+        text = changes.texts[file]
+        line = text.split("\n")[int(place["line"]) - 1].split("//")[0]
+        for name in dict.fromkeys([*_LINT_NAME.findall(warning), *_WORD.findall(line)]):
+            for declared in re.finditer(_DECLARES.format(re.escape(name)), text, re.MULTILINE):
+                found.add((file, text.count("\n", 0, declared.end()) + 1))
+    return found | warned if len(warned) <= _MOST_LINES else set()

@@ -463,7 +463,7 @@ class HypothesisSearch:
         results, found = self.results, []
         for number, one in enumerate(ranked):
             wanted = not number or (number < SEARCH.said and not one.remaining)
-            if one.failing is not None and wanted and not self.combining.over():
+            if one.failing is not None and wanted and not self._over(self.combining):
                 one = one.counted(int((~results.right(one)).sum()), len(results.actual) - 2 * one.in_order)
                 self.confirmed[one.slug] = one
             found.append(one)

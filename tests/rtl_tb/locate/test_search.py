@@ -194,7 +194,7 @@ def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> Non
     assert verdict.wrong.any()
     found = find_repairs(verdict, job, 300)
     assert found and all(repair.whole for repair in found)
-    assert found[0].edits[0].line == line_of(right)
+    assert line_of(right) in {repair.edits[0].line for repair in found}, "others may be equally consistent"
     assert (tmp_path / "dot4.sv").read_text() == UNIT.replace(right, wrong), "the file stays as it is"
 
 
@@ -386,7 +386,9 @@ def test_sources_with_includes_beside_them(tmp_path: Path) -> None:
     (tmp_path / "dot4.sv").write_text(text)
     (tmp_path / "last.svh").write_text("d <= sum + c;\n")
     found = find_changes(dut)
-    assert "+" not in {one.change.before for one in found.choices}
+    assert {one.change.place.file.name for one in (*found.choices, *found.missing(lambda _: True))} == {
+        "dot4.sv"
+    }
     instrumented = with_selector(dut, found, found.choices, tmp_path / "choices")
     verdict, _ = judged(instrumented, tmp_path)
     assert verdict.passed
