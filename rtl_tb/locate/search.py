@@ -222,6 +222,8 @@ class Search:
         """Choices of the next build."""
         self.build_seconds = 0.0
         """What the last build of choices took."""
+        self.turn = Budget(0.0)
+        """The time for constants on one processor."""
         self.folders = count()
         """Numbers of the folders of confirmations."""
         self.listed: set[Choice] = set()
@@ -358,10 +360,10 @@ class Search:
             for number in count():
                 yield "missing" if number else "single", partial(self._singles, trials)
                 # They are looked for in the whole text, which the first choices need not be.
-                if (number or self.read_whole) and constants.listed:
+                if number or self.read_whole:
                     # Beside a build on the same processor a constant would take twice its time, so that they
                     # take turns: as long as the last build.
-                    done = there.done if there else Budget(self.build_seconds).over
+                    done = there.done if there else (lambda: self.turn.over())
                     yield "constant", partial(self._try_constants, constants, done)
                 there = there or self._ahead(f"next{number}")
                 if (following := there.result()) is None:
@@ -605,7 +607,7 @@ class Search:
         part, failed = self.policy.searching, self.verdict.failed[self.samples.picked]
         if constants.few is None:
             few = self.samples.few(self.probe, failed)
-            constants.few = self._texts(few, "constants_few")
+            constants.few = self._texts(few, "constants_few", self.build_seconds)
         few_texts = constants.few
         # One that takes longer than a build of choices, which tries hundreds, comes after all of these.
         if build_ended is not None and few_texts.seconds > self.build_seconds:
@@ -634,14 +636,15 @@ class Search:
 
         left = [number for number in range(len(constants.listed)) if number not in constants.tried]
         self.current.candidates += len(left)
+        self.turn = Budget(self.build_seconds)
         processors = len(os.sched_getaffinity(0)) - (build_ended is not None)
         with ThreadPoolExecutor(max(processors, 1)) as pool:
             scores = [score for score in pool.map(one, left) if score is not None]
         constants.clean = False
         return [score for score in scores if score.right > score.broken]
 
-    def _texts(self, job: Job, name: str) -> Texts:
-        return Texts(self.changes, job, self.budget, self.folder / name, self.policy)
+    def _texts(self, job: Job, name: str, longest: float = float("inf")) -> Texts:
+        return Texts(self.changes, job, self.budget, self.folder / name, self.policy, longest)
 
     def _pairs(self, trials: Trials) -> list[Score]:
         """Pass `pair`: every choice of the first build together with each of its changes that repairs a part.

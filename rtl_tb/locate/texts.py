@@ -50,13 +50,20 @@ class Texts:
 
     Args:
         folder: for the files of the runs; each run removes its own.
+        longest: seconds for a build and for a run in Icarus Verilog; if it takes longer, Verilator has to do.
     """
 
     def __init__(
-        self, changes: Changes, job: Job, budget: Budget, folder: Path, policy: SearchPolicy
+        self,
+        changes: Changes,
+        job: Job,
+        budget: Budget,
+        folder: Path,
+        policy: SearchPolicy,
+        longest: float = float("inf"),
     ) -> None:
         self.changes, self.job, self.budget, self.folder = changes, job, budget, folder
-        self.policy = policy
+        self.policy, self.longest = policy, longest
         folder.mkdir(parents=True)
         begun = time.monotonic()
         self.icarus = self._in_icarus()
@@ -66,12 +73,13 @@ class Texts:
     def _in_icarus(self) -> selfcheck.Trial | None:
         """Icarus Verilog, if it is installed and reads the unit."""
         (self.folder / "icarus").mkdir()
+        most = max(self.longest, 0.5)
         try:
-            with self.budget.builds():
+            with self.budget.builds(most=most):
                 trial = selfcheck.Trial(self.job, self.folder / "icarus")
         except MmagoldError:
             return None
-        outcome = trial(self.job.dut, self._one_run, MEMORY)
+        outcome = trial(self.job.dut, min(self._one_run, most), MEMORY)
         return None if outcome is None or outcome.unknown.all() else trial
 
     @property
