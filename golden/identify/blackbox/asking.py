@@ -187,11 +187,11 @@ class Asking:
         then = early.operands, early.answers
         self._stop_if_changed(changed_answer(self.dense, kept.operands, kept.answers, then))
 
-    def _order(self) -> Node | None:
+    def _order(self, box: Box) -> Node | None:
         """The order of the sum that masks show; in a small budget masks take a limited part."""
         most = self._left // QUESTIONS.masks if self._few else self._left
         try:
-            return find_order(replace(self.dense, asks=self.dense.queries + most), self.bank)
+            return find_order(replace(box, asks=box.queries + most), self.bank)
         except BudgetEnded:
             self.state.undecided.append("too few questions were left to see the order of the sum with masks")
             return None

@@ -38,7 +38,7 @@ from golden.identify.blackbox.evidence import Evidence, Property, forced, meetin
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.missing_operands import as_own, with_all
 from golden.identify.blackbox.naming import nearest, with_names
-from golden.identify.blackbox.parts import find_divisions
+from golden.identify.blackbox.parts import as_read, find_passes
 from golden.identify.blackbox.policy import QUESTIONS
 from golden.identify.blackbox.product_groups import Groups, find_product_groups
 from golden.identify.blackbox.recordings import Recording, dissect_recording
@@ -262,6 +262,7 @@ class _Search(Checking):
                 said = f"{wrong} of {len(some)} of its questions, repeated, had another answer"
                 raise OperandError(f"{path}: {said}: the box is not deterministic, or not the one recorded")
         self.bank, self.state.tree, self.groups = kept.bank, kept.tree, Groups(kept.groups)
+        self.passes = kept.passes
         self.turn = kept.turn
         self.codes.add(kept.bank.operands)
         self.remembered, self.before, self.end = len(kept.bank) > 0, kept.queries, kept.end
@@ -278,7 +279,7 @@ class _Search(Checking):
             return
         fit = self.state.fit
         text = None if fit is None else self._text(fit.candidate, "continued")[0]
-        shown = self.state.tree, self.groups.members
+        shown = self.state.tree, self.groups.members, self.passes
         known = memory.Memory(self.bank, *shown, text, queries=self._queries, turn=self.turn, end=self.end)
         if fit is not None and text is not None:
             known.order, known.changes = fit.candidate.order, fit.changes
@@ -292,11 +293,13 @@ class _Search(Checking):
             # 1. Every later stage assumes that an answer depends on the operands alone; if not, stop here.
             self._check_repeatability()
             if not self.remembered:
-                # 2. The order of the sum, then the first questions: the bank holds answers of every kind.
+                # 2. What is read of the operands, the order of the sum, then the first questions: the bank
+                # holds answers of every kind.
                 self._report_progress("finding the order of the sum", 0, 1)
-                state.tree = self._order()
-                self.groups = find_product_groups(self.dense, self.bank, state.tree)
-                find_divisions(self.dense, self.bank, self._rng(1, len(stimuli.KINDS) + 1))
+                self.passes = find_passes(self.dense, self.bank, self._rng(1, len(stimuli.KINDS) + 1))
+                read = as_read(self.dense, self.passes)
+                state.tree = self._order(read)
+                self.groups = find_product_groups(read, self.bank, state.tree)
                 self._first_questions()
                 self._begin_near()
             # 3. A candidate with the fewest wrong answers in the bank; not yet checked on other questions.

@@ -15,6 +15,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.early_overflow import of_numbers
 from golden.identify.blackbox.one_term import subtracted_products, with_register_limits
+from golden.identify.blackbox.parts import Pass
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.product_groups import Groups
 from golden.identify.blackbox.questions import SIGNS
@@ -31,6 +32,7 @@ class Starting(Asking):
 
     orders: list[fitting.Fit] = field(init=False, default_factory=list)
     groups: Groups = field(init=False, default_factory=Groups)
+    passes: list[tuple[Pass, ...]] = field(init=False, default_factory=list)
     laws: tuple[Law, ...] = field(init=False, default=())
 
     def _begin_near(self) -> None:
@@ -54,8 +56,7 @@ class Starting(Asking):
         self._report_progress("fitting orders of the sum", 0, 1)
         # 1. Groups that questions showed, and one's complement: fewer orders, so they are tried before all
         # others.
-        of_groups = grouped(self.takes, self.groups) if self.state.tree is not None else []
-        of_groups = starting_points.counted(self.bank, of_groups)  # masks show nothing: consider all orders
+        of_groups = starting_points.counted(self.bank, grouped(self.takes, self.groups), self.passes)
         signed = SIGNS in self.bank.kinds  # the sign of a zero c shows that sums are in one's complement
         every = (*of_groups, *self._made()) if signed else ()
         subtracted = [new for one in every for new in structure.in_complement(one)]
@@ -100,7 +101,7 @@ class Starting(Asking):
         """The skeletons of the order that masks showed."""
         signed = of_both_signs(self.takes, subtracted_products(self.bank))
         shapes = [*signed, *skeletons(self.takes, self.state.tree)]
-        found = with_register_limits(self.bank, starting_points.counted(self.bank, shapes))
+        found = with_register_limits(self.bank, starting_points.counted(self.bank, shapes, self.passes))
         end = self.end
         return found if end is None else [structure.overflowing(one, end) or one for one in found]
 

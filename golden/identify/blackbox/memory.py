@@ -21,10 +21,11 @@ from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.parts import Pass
 from golden.kernels.sum_tree import Node
 from golden.program.signature import Bits, Signature
 
-FORM = 3
+FORM = 4
 """Version of the file's layout; another one is refused."""
 _HEAD = (
     "form",
@@ -38,13 +39,14 @@ _HEAD = (
     "text",
     "tree",
     "groups",
+    "passes",
     "end",
     "kinds",
     "differing",
 )
 _KINDS = {
     **{"asked": int, "turn": int, "order": str, "told": list},
-    **{"text": str | None, "groups": list, "end": int | None, "kinds": list},
+    **{"text": str | None, "groups": list, "passes": list, "end": int | None, "kinds": list},
 }
 
 
@@ -56,6 +58,7 @@ class Memory:
         bank: the recorded questions, with their answers, of the dense view.
         tree: the order of the sum that masks showed.
         groups: the products that are added before they are cut (`product_groups`).
+        passes: possible lists of passes (`parts`).
         end: the exponent from which products overflow, if most questions showed it.
         text: YAML of the candidate; None if there was none that could be written.
         order, changes: its skeleton in words and the changes that made it.
@@ -66,6 +69,7 @@ class Memory:
     bank: Bank
     tree: Node | None = None
     groups: tuple[tuple[int, ...], ...] = ()
+    passes: list[tuple[Pass, ...]] = field(default_factory=list)
     text: str | None = None
     order: str = ""
     changes: list[str] = field(default_factory=list)
@@ -123,6 +127,7 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
         "groups": memory.groups,
+        "passes": memory.passes,
         "end": memory.end,
         "kinds": bank.kinds,
         "differing": memory.differing,
@@ -175,11 +180,13 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         differing = {kind: (int(wrong), int(count)) for kind, (wrong, count) in head["differing"].items()}
         tree = None if head["tree"] is None else _node(head["tree"])
         groups = tuple(tuple(map(int, one)) for one in head["groups"])
+        listed = head["passes"]
+        passes = [tuple(((int(a), int(n)), (int(b), int(m))) for (a, n), (b, m) in one) for one in listed]
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
     # The candidate stays text: it is read as any unit when it is needed.
     known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
-    return Memory(bank, tree, groups, *known, end=head["end"])
+    return Memory(bank, tree, groups, passes, *known, end=head["end"])
 
 
 def _sum(arrays: dict[str, Bits]) -> Bits:

@@ -9,23 +9,24 @@ together, were added before they were cut. M is in one product, -M in c.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, Box
-from golden.identify.blackbox.sum_order import KIND, finite_marks
+from golden.identify.blackbox.sum_order import KIND, factor_of_products, finite_marks
 from golden.identify.probe.probes import Unreachable, exact_code, factors
 from golden.identify.sample import picked
 from golden.kernels.sum_tree import C, Node
-from golden.number.formats import Kind, to_float
+from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.program.steps import MAX_FRACTION_BITS
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class _Probe:
     """Questions with M, 2^`top`, in one product of `large` after another, the c that cancels it, and y of one
     sign.
 
-    `codes`: the codes of y in a and b, for each exponent from the lowest up.
+    `codes`: the codes of y in a and b, for each exponent from the lowest up. `rest`: the codes of the answers
+    to M and c alone, by the place of M: a sum in one's complement leaves a last place.
     """
 
     box: Box
@@ -43,6 +45,7 @@ class _Probe:
     codes: Bits
     top: int
     sign: int
+    rest: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def takes(self) -> Signature:
@@ -65,16 +68,29 @@ class _Probe:
         return found
 
     def left(self, rows: Numbers, exponents: Numbers) -> tuple[Flags, Operands, Bits] | None:
-        """For each question, whether anything is left next to M; None if the unit could not be given the
+        """For each question, whether anything is left of y next to M; None if the unit could not be given the
         wanted c."""
         wanted = self.questions(rows, exponents)
         sent, answers = self.box.ask(wanted)
         if (sent["c"] != wanted["c"]).any():
             return None
-        codes, places = np.unique(answers, return_inverse=True)
-        numbers = [self.takes.formats["d"].decode(code) for code in codes.tolist()]
-        some = np.array([one.kind == Kind.FINITE and bool(one.value) for one in numbers])
-        return some[places], sent, answers
+        numbers = self.numbers(answers)
+        some = np.isfinite(numbers) & (numbers != self._rest_of(rows))
+        return some, sent, answers
+
+    def numbers(self, answers: Bits) -> Floats:
+        """The numbers of answers, as doubles."""
+        return np.asarray(to_float(self.takes.formats["d"], answers), np.float64)
+
+    def _rest_of(self, rows: Numbers) -> Floats:
+        """What M and c leave without y, for each question."""
+        if not len(self.rest):
+            return np.zeros(len(rows))
+        return self.numbers(self.rest)[np.searchsorted(self.large, rows[:, 0])]
+
+    def kept(self, rows: Numbers, answers: Bits) -> Floats:
+        """How large the rest of y is in each answer."""
+        return np.abs(self.numbers(answers) - self._rest_of(rows))
 
 
 @dataclass(frozen=True)
@@ -134,7 +150,7 @@ def _cuts(probes: Sequence[_Probe], rows: Numbers) -> tuple[Cut, Cut] | None:
         shown = None if last is None else probe.left(rows, last.clip(0, len(probe.codes) - 1))
         if last is None or shown is None or not shown[0].all():
             return None
-        numbers = np.abs(np.asarray(to_float(probe.takes.formats["d"], shown[2]), np.float64))
+        numbers = probe.kept(rows, shown[2])
         found[probe.sign] = len(probe.codes) - last, probe.top + 1 - np.frexp(numbers)[1]
     if len(found) < 2:
         return None
@@ -173,7 +189,9 @@ def _probes(box: Box) -> Iterator[_Probe]:
     large = dict.fromkeys((0, k - 1) if k > many else (0, 1, k // 2, k - 1))
     # One query in 12 of the budget is used here, at most.
     part = 12
-    marks = finite_marks(box) if _questions_in_all(k, len(large)) * part < box.asks - box.queries else None
+    few = _questions_in_all(k, len(large)) * part < box.asks - box.queries
+    shift = factor_of_products(box) if few else 0
+    marks = finite_marks(box, shift=shift) if few else None
     if marks is None:
         return
     for sign in (1, -1):
@@ -182,7 +200,7 @@ def _probes(box: Box) -> Iterator[_Probe]:
         deepest = 72
         for exponent in range(marks.top - 1, max(marks.small, marks.top - deepest) - 1, -1):
             try:
-                value = sign * Fraction(2) ** exponent
+                value = sign * Fraction(2) ** (exponent - shift)
                 codes.append(factors(value, takes.formats["a"], takes.formats["b"]))
             except Unreachable:
                 break
@@ -199,18 +217,15 @@ def _questions_in_all(k: int, large: int) -> int:
 
 
 def _taken_away(one: _Probe) -> Iterator[_Probe]:
-    """The probe with the c that cancels M; for a unit that changes signs, the other c."""
-    rows = np.array([(m,) for m in one.large])
+    """The probe with the c that cancels M; for a unit that changes signs, the other c. What is left of both
+    is far below M."""
+    rows, binades = np.array([(m,) for m in one.large]), 6
     for sign in (-1, 1):
         c = exact_code(one.takes.formats["c"], sign * Fraction(2) ** one.top)
         shown = replace(one, c=c).left(rows, np.zeros(len(rows), np.int64))
-        if shown is not None and not shown[0].any() and _are_zeros(one, shown[2]):
-            yield replace(one, c=c)
+        if shown is not None and (np.abs(one.numbers(shown[2])) < 2.0 ** (one.top - binades)).all():
+            yield replace(one, c=c, rest=shown[2])
             return
-
-
-def _are_zeros(one: _Probe, answers: Bits) -> bool:
-    return all(one.takes.formats["d"].decode(code).kind == Kind.ZERO for code in answers.tolist())
 
 
 def _last_kept(one: _Probe) -> Numbers | None:

@@ -20,7 +20,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.early_overflow import ONE
 from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.one_term import as_rounded, with_factor, with_lost_products, with_signs
-from golden.identify.blackbox.parts import with_parts
+from golden.identify.blackbox.parts import Pass, with_parts
 from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
 from golden.identify.blackbox.step_registers import relabelled, with_registers
 from golden.identify.sample import evenly
@@ -84,13 +84,15 @@ def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: f
     return sorted(found.values(), key=lambda fit: (fit.wrong, fit.steps))
 
 
-def counted(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+def counted(
+    bank: Bank, skeletons: Sequence[Candidate], passes: Sequence[Sequence[Pass]] = ()
+) -> list[Candidate]:
     """Skeletons with the signs and the final rounding that answers to one term show, and with the bits of
     results. Their sums leave out what no finite answer shows: c, or the products. Faulty units check special
     values of operands that they do not add, or lose some products alone. If finite operands have infinite
     answers, the terms may be added after all, with an overflow of all nonzero products."""
     # 1. Properties that every order shares: signs, rounding, bits of results. No skeleton is dropped here.
-    made = as_rounded(bank, with_signs(bank, with_parts(bank, with_factor(bank, _scaled(bank, skeletons)))))
+    made = as_rounded(bank, with_signs(bank, with_parts(passes, with_factor(bank, _scaled(bank, skeletons)))))
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [one.with_last(result_fraction_bits=bits) or one for one in made]
     # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.

@@ -12,10 +12,12 @@ from golden import stimuli
 from golden.identify.blackbox import fitting, moves, neighbourhood, parts
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate_of
-from golden.identify.blackbox.questions import simple
+from golden.identify.blackbox.product_groups import find_product_groups
 from golden.identify.blackbox.replaced_values import replaced_values
+from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.templates import skeletons
-from golden.program.steps import Part, Replace
+from golden.number.frozen import replace
+from golden.program.steps import Part, Replace, Step, Sum
 from golden.unit import signature_of
 
 
@@ -24,63 +26,77 @@ def of(name: str) -> Candidate:
     return candidate_of(signature_of(ins).stateless, ins)
 
 
-def one_product(one: Candidate) -> Bank:
-    """Answers to few terms, as the search asks for them."""
-    bank = Bank(one.takes)
-    for kind, operands in simple(one.takes, 20, np.random.default_rng(3)):
-        bank.add(kind, operands, one.dot(**operands))
-    return bank
+def passes_of(one: Candidate) -> list[tuple[parts.Pass, ...]]:
+    box = Box(one.instruction, 100_000, time.monotonic() + 60)
+    return parts.find_passes(box, Bank(one.takes), np.random.default_rng(5))
+
+
+def with_values(one: Candidate, changed: dict[tuple[str, int], dict[str, int]]) -> Candidate:
+    """A unit whose parts, by operand and first place, have other keys."""
+
+    def other(step: Step) -> Step:
+        keys = changed.get((step.of[0], step.first), {}) if isinstance(step, Part) else {}
+        return replace(step, **keys)
+
+    made = one.with_each_step(other)
+    assert made is not None
+    return made
 
 
 @pytest.mark.parametrize(
-    ("name", "a", "b"),
-    [  # bf16 has places 0 to 7, sm11 0 to 9; a part ends where the significand does
-        ("bf16.bf16.phase1", (5, 3), (0, 7)),
-        ("bf16.bf16.phase2", (0, 5), (7, 1)),
-        ("bf16.bf16.phase3", (5, 3), (7, 1)),
-        ("f16.f16.phase1", (5, 5), (0, 7)),
+    ("name", "changed", "expected"),
+    [  # bf16 has places 0 to 7, f16 and tf32 0 to 10; a part ends where the significand does
+        ("f32.bf16.bf16.phase3", {}, [((5, 3), (7, 1))]),
+        ("bf16.bf16.bf16.phase2", {}, [((0, 5), (7, 1))]),
+        ("f32.f16.f16.hifi2", {}, [((0, 5), (0, 7)), ((5, 5), (0, 7))]),
+        ("f32.bf16.bf16.hifi3", {}, [((0, 5), (0, 7)), ((5, 3), (0, 7)), ((0, 5), (7, 1))]),
+        # The lowest place of a is in no part.
+        (
+            "bf16.tf32.tf32.hifi4",
+            {},
+            [((0, 5), (0, 7)), ((5, 5), (0, 7)), ((0, 5), (7, 4)), ((5, 5), (7, 4))],
+        ),
+        # Parts that overlap, with a gap between them, and without the hidden bit.
+        ("f32.f16.f16.hifi2", {("a", 5): {"first": 4}}, [((0, 5), (0, 7)), ((4, 5), (0, 7))]),
+        ("f32.bf16.bf16.hifi2", {("a", 0): {"bits": 1}}, [((0, 1), (0, 7)), ((5, 3), (0, 7))]),
+        ("f32.f16.f16.hifi2", {("b", 0): {"first": 4}}, [((0, 5), (4, 7)), ((5, 5), (4, 7))]),
     ],
 )
-def test_one_product_shows_which_bits_a_multiplier_reads(
-    name: str, a: tuple[int, int], b: tuple[int, int]
+def test_bits_of_one_product_show_what_each_pass_reads(
+    name: str, changed: dict[tuple[str, int], dict[str, int]], expected: list[parts.Pass]
 ) -> None:
-    """Also where it reads no hidden bit; every skeleton begins with these parts."""
-    bank = one_product(of(f"tensix_blackhole:mvmul.f32.{name}"))
-    shapes = skeletons(bank.takes, None)[:4]
-    for one in parts.with_parts(bank, shapes):
-        read = {step.of: (step.first, step.bits) for step in one.steps_of(Part)}
-        assert read == {("a",): a, ("b",): b}
-
-
-def test_whole_operands_are_not_taken_for_parts() -> None:
-    whole = of("hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    bank = one_product(whole)
-    shapes = skeletons(bank.takes, None)[:4]
-    assert parts.with_parts(bank, shapes) == shapes
-    parts.find_divisions(
-        Box(whole.instruction, 100_000, time.monotonic() + 60), bank, np.random.default_rng(5)
-    )
-    assert parts.with_parts(bank, shapes) == shapes
-
-
-@pytest.mark.parametrize("name", ["f32.f16.f16.hifi2", "bf16.tf32.tf32.hifi4", "f32.bf16.bf16.hifi3"])
-def test_next_to_c_it_shows_where_passes_divide_a_significand(name: str) -> None:
-    """The skeletons read in every pass what the unit reads in it; the lowest places of f16 and tf32 may stay
-    in the last part, if no pass reads them."""
-    true = of(f"tensix_blackhole:mvmul.{name}")
-    bank = one_product(true)
-    parts.find_divisions(
-        Box(true.instruction, 100_000, time.monotonic() + 60), bank, np.random.default_rng(5)
-    )
-    made = parts.with_parts(bank, skeletons(bank.takes, None)[:1])
+    true = with_values(of(f"tensix_blackhole:mvmul.{name}"), changed)
+    assert passes_of(true) == [tuple(expected)]
+    made = parts.with_parts([tuple(expected)], skeletons(true.takes, None)[:1])
     turned = [new for one in made for new in parts.reordered(one) if new is not None and new.sound]
     assert first_places(true) in map(first_places, made)
-    assert first_places(true)[::-1] in map(first_places, turned)
+    assert len(expected) == 1 or first_places(true)[::-1] in map(first_places, turned)
 
 
-def divided(one: Candidate, bank: Bank) -> None:
-    box = Box(one.instruction, 100_000, time.monotonic() + 60)
-    parts.find_divisions(box, bank, np.random.default_rng(5))
+@pytest.mark.parametrize("name", ["m16n8k16.row.col.f32.f16.f16.f32", "m16n8k16.row.col.f16.f16.f16.f16"])
+def test_whole_operands_are_not_taken_for_parts(name: str) -> None:
+    whole = of(f"hopper:mma.sync.aligned.{name}")
+    assert passes_of(whole) == []
+    shapes = skeletons(whole.takes, None)[:4]
+    assert parts.with_parts([], shapes) == shapes
+
+
+@pytest.mark.parametrize("name", ["f32.bf16.bf16.phase3", "f32.bf16.bf16.hifi4"])
+def test_groups_show_where_no_pass_reads_a_hidden_bit_and_in_ones_complement(name: str) -> None:
+    """Powers of two are read as zeros by some passes; a sum in one's complement leaves a last place of what
+    cancels. The groups of eight show all the same."""
+    plain = of(f"tensix_blackhole:mvmul.{name}")
+    for complement in ("none", "c"):
+
+        def other(step: Step, word: str = complement) -> Step:
+            return replace(step, complement=word) if isinstance(step, Sum) and "c" in step.of else step
+
+        true = plain.with_each_step(other)
+        assert true is not None
+        box, bank = Box(true.instruction, 100_000, time.monotonic() + 60), Bank(true.takes)
+        read = parts.as_read(box, passes_of(true))
+        found = find_product_groups(read, bank, find_order(read, bank))
+        assert found.members == (tuple(range(8)), tuple(range(8, 16)))
 
 
 def first_places(one: Candidate) -> list[list[int]]:
