@@ -126,17 +126,14 @@ def sample_of(
 
 def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
     """Skeletons ranked by their wrong answers on ordinary operands once their widths and roundings fit, the
-    best first; only one if it explains the whole bank unchanged.
-
-    The widths of the nearest one are a first guess for all others.
-    """
+    best first; only one if it explains the whole bank unchanged."""
     # 1. Score every skeleton, with the best of its variants, on a few questions. One without errors ends
     # this.
     shuffled = np.random.default_rng(0).permutation(len(bank))
-    few, fewer = (bank.part(shuffled[:count]) for count in (FITS.few, FITS.fewer))
+    few = bank.part(shuffled[: FITS.few])
     tried: list[Fit] = []
-    for one in _directed(fewer, candidates, deadline):
-        tried.append(Fit(one, wrong_of(fewer, one)))
+    for one in _directed(few, candidates, deadline):
+        tried.append(Fit(one, wrong_of(few, one)))
         if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
             return [Fit(one, 0)]
     # 2. Keep the best of both kinds (with and without alignments), so that neither hides the other.
@@ -145,16 +142,7 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     for aligns in (False, True):
         best += various((fit for fit in ordered if _aligns(fit.candidate) == aligns), FITS.ranked)
     fits = _sorted(Fit(fit.candidate, wrong_of(bank, fit.candidate)) for fit in best)
-    # 3. Fit the widths of the nearest aligned skeleton; they are a guess for the others.
-    aligned = [fit for fit in fits if _aligns(fit.candidate)]
-    if aligned and fits[0].wrong:
-        guess = _widths(bank, aligned[0], Hints(), deadline)
-        more: list[Fit] = []
-        if guess.wrong:
-            guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
-            more = [Fit(one, wrong_of(bank, one)) for one in guessed if one is not None]
-        fits = _sorted([guess, *more, *fits])
-    # 4. Fit the widths of the best few. Each list is sorted by wrong answers on `bank`.
+    # 3. Fit the widths of the best few. Each list is sorted by wrong answers on `bank`.
     found: list[Fit] = []
     for fit in _both_kinds(fits, FITS.fitted, len(bank) // FITS.near):
         if time.monotonic() > deadline or (found and found[-1].wrong == 0):
@@ -300,26 +288,6 @@ def bits_of_results(bank: Bank) -> int | None:
 
 def _aligns(one: Candidate) -> bool:
     return bool(one.steps_of(Align))
-
-
-def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
-    """A candidate with the last rounding of a fitted one, and the best of that one's width and a few
-    others."""
-    bits = max(bits for step in other.steps_of(Align) for _, bits in step.fraction_bits)
-    made = (_like(fit.candidate, other, width) for width in (bits, *FITS.guesses))
-    return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
-
-
-def _like(one: Candidate, other: Candidate, bits: int) -> Candidate | None:
-    """A candidate with the last rounding of another one and one width for all alignments."""
-    last = other.operations[-1].final
-
-    def changed(step: Step) -> Step:
-        if isinstance(step, Align):
-            return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
-        return replace(step, rounding=last.rounding) if isinstance(step, Round) else step
-
-    return one.with_each_step(changed)
 
 
 def widened(one: Candidate, more: int) -> Candidate | None:

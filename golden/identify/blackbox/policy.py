@@ -158,11 +158,10 @@ class FitPolicy:
         causes: entries that are added in a row to the table of NaN causes.
         far: a candidate wrong on more than one question in 8 is first fitted to those with few terms.
         apart: a candidate wrong on more than one question in 50 is changed in one key or two at once.
-        few: ordinary questions on which guessed widths and roundings are ranked; `fewer`: all skeletons.
+        few: ordinary questions on which all skeletons are ranked.
         ranked: skeletons that align, and others, that are compared with all ordinary questions.
         fitted: ranked skeletons whose widths and roundings are fitted.
         near: starts are near each other if they differ on fewer than one question in 200.
-        guesses: fraction bits of alignments to begin with: any other width is near one of them.
         halvings: rounds in which starts are halved; `coarse`: questions of each sample for that; `left`: the
             least number of starts left.
     """
@@ -177,12 +176,10 @@ class FitPolicy:
     causes: int = 12
     far: int = 8
     apart: int = 50
-    few: int = 256
-    fewer: int = 160
+    few: int = 160
     ranked: int = 40
     fitted: int = 10
     near: int = 200
-    guesses: tuple[int, ...] = (11, 17, 23, 29, 35, 41)
     halvings: int = 4
     coarse: int = 96
     left: int = 4
