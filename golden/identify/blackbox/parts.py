@@ -292,8 +292,9 @@ _LAW = (1, -1, -1, 1)
 """Signs of the answers to an operand, to its places before another one, to the rest with the hidden bit, and
 to the hidden bit alone. The sum is zero if no pass reads places on both sides."""
 _ROWS = 24
-"""Such sums for each place. A pass that reads both sides and rounds to nearest breaks the law in all of them;
-one that rounds in another way, in many."""
+"""Such sums for each place. A pass that reads both sides and rounds to nearest breaks the law in all."""
+_IN_EACH_MODE = 4
+"""Of these, rows that break it in every other rounding mode: more than ties could."""
 
 
 def _is_divided(
@@ -334,7 +335,7 @@ def _in_two(
 ) -> tuple[Operands, Floats] | None:
     """Questions of one product and c that these passes answer against the law, four by four as `_LAW` has
     them, and what the product adds to c in last places, (4, n); None if there are too few."""
-    drawn, lower = 1 << 11, min(3, _places(takes.formats[name]) - place)
+    drawn, lower = 1 << 13, min(3, _places(takes.formats[name]) - place)
     # 1. An operand with up to three bits from the place on, and any other factor.
     high = 1 + np.floor(rng.random(drawn) * 2.0 ** (place - 1)) * 2.0 ** (1 - place)
     low = np.floor(1 + rng.random(drawn) * (2.0**lower - 1)) * 2.0 ** (1 - place - lower)
@@ -353,19 +354,26 @@ def _in_two(
     top = np.where(np.isfinite(lowest), lowest, 0) + rng.integers(0, 2, drawn) + bits
     large = np.isfinite(lowest) & (top > 2 * exponent)
     in_places = read / 2.0 ** (top - bits)
-    # 4. Rows that break the law when each pass is rounded to nearest, without ties; first those that break it
-    # when each is cut, too.
+    # 4. Rows without ties that break the law when each pass is rounded to nearest; first those that break it
+    # in other modes, too. In each mode some have to.
     tie = (in_places * 2 % 2 == 1).any(axis=(0, 1))
     law = np.array(_LAW)[None, :, None]
-    nearest, cut = ((law * mode(in_places)).sum(axis=(0, 1)) != 0 for mode in (np.rint, np.floor))
-    some = np.flatnonzero(nearest & ~tie & large)
-    chosen = some[np.argsort(~cut[some], kind="stable")][:_ROWS]
-    if len(chosen) < _ROWS:
+    rounded = [mode(in_places) for mode in (np.rint, np.floor, np.ceil, _to_odd)]
+    broken = np.array([(law * one).sum(axis=(0, 1)) != 0 for one in rounded])
+    some = np.flatnonzero(broken[0] & ~tie & large)
+    chosen = some[np.argsort(-broken[:, some].sum(axis=0), kind="stable")][:_ROWS]
+    if len(chosen) < _ROWS or broken[:, chosen].sum(axis=1).min() < _IN_EACH_MODE:
         return None
     first = np.concatenate([one[chosen] for one in numbers])
     factors = [first, np.tile(factor[chosen], 4)]
     a, b = factors if name == "a" else factors[::-1]
     return _one_product(takes, a, b, np.tile(2.0 ** top[chosen], 4)), in_places.sum(axis=0)[:, chosen]
+
+
+def _to_odd(numbers: Floats) -> Floats:
+    """Numbers rounded to odd."""
+    below = np.floor(numbers)
+    return np.asarray(below + ((below % 2 == 0) & (below != numbers)))
 
 
 def _products(takes: Signature, one: Pass, name: str, numbers: Sequence[Floats], factor: Floats) -> Floats:

@@ -3,7 +3,8 @@ terms.
 
 Masks show no order if all terms are aligned to the largest of them: whatever is added, y is lost next to M.
 The groups show just below the last bit that is kept next to M: two y that are each lost alone, but not
-together, were added before they were cut. M is in one product, -M in c.
+together, were added before they were cut. M is in one product, -M in c. y has the sign of c: a sum in one's
+complement changes the terms of the other sign.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Probe:
-    """Questions with M, 2^`top`, in one product of `large` after another, the c that cancels it, and y of one
-    sign.
+    """Questions with M, 2^`top` in size, in one product of `large` after another, the c that cancels it, and
+    y of one sign, `against` that of M or with it.
 
     `codes`: the codes of y in a and b, for each exponent from the lowest up. `rest`: the codes of the answers
     to M and c alone, by the place of M: a sum in one's complement leaves a last place.
@@ -45,6 +46,7 @@ class _Probe:
     codes: Bits
     top: int
     sign: int
+    against: bool
     rest: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
@@ -115,7 +117,10 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> Groups:
     """The groups of products that are added before they are cut. None if no question shows any, if there is
     only one group, or if masks showed more of the tree than one node with all products. The questions that
     show them join the bank."""
-    probes = list(_probes(box)) if tree is None or _is_flat(tree, box.takes.k) else []
+    probes: list[_Probe] = []
+    if tree is None or _is_flat(tree, box.takes.k):
+        # y with the sign of M only if the other shows nothing: some sums in one's complement keep no other y.
+        probes = [one for against in (True, False) for one in _probes(box, against)]
     for probe in probes:
         # 1. By bisection: the exponent just below which y alone is lost, for each product.
         last = _last_kept(probe)
@@ -136,7 +141,7 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> Groups:
             m = probe.large[0]
             own, other = sorted(groups, key=lambda one: m not in one)[:2]
             rows = np.array([(m, next(i for i in one if i != m)) for one in (own, other)])
-            return Groups(groups, _cuts(probes, rows))
+            return Groups(groups, _cuts(probes, rows) if probe.against else None)
     return Groups()
 
 
@@ -145,7 +150,7 @@ def _cuts(probes: Sequence[_Probe], rows: Numbers) -> tuple[Cut, Cut] | None:
     one is that place itself, or is a tie that was rounded up; with a rounding to one side none is lost."""
     # 1. By sign of y, the binades from M down to the least y, and to what is left of it.
     found: dict[int, tuple[Numbers, Numbers]] = {}
-    for probe in probes:
+    for probe in (one for one in probes if one.against):
         last = _bisected(probe, rows)
         shown = None if last is None else probe.left(rows, last.clip(0, len(probe.codes) - 1))
         if last is None or shown is None or not shown[0].all():
@@ -176,8 +181,9 @@ def _is_flat(tree: Node, k: int) -> bool:
     return own == k or any(isinstance(one, Node) and _is_flat(one, k) for one in tree.children)
 
 
-def _probes(box: Box) -> Iterator[_Probe]:
-    """M and the y below it, of both signs; nothing if the formats have none, or c does not cancel M."""
+def _probes(box: Box, against: bool) -> Iterator[_Probe]:
+    """M and the y below it, of both signs; nothing if the formats have none, or c does not cancel M.
+    `against`: y has the other sign than M."""
     takes = box.takes
     # The pairs of more products are too many.
     most = 64
@@ -206,13 +212,14 @@ def _probes(box: Box) -> Iterator[_Probe]:
                 break
         if len(codes) < 4:
             return
-        m = marks.large.a, marks.large.b
-        found = _Probe(box, tuple(large), m, 0, np.array(codes[::-1]), marks.top, sign)
+        with_m = marks.minus if (sign > 0) == against else marks.large
+        m = with_m.a, with_m.b
+        found = _Probe(box, tuple(large), m, 0, np.array(codes[::-1]), marks.top, sign, against)
         yield from _taken_away(found)
 
 
 def _questions_in_all(k: int, large: int) -> int:
-    """An estimate of the queries for both signs."""
+    """An estimate of the queries for both signs of y, and one sign of M."""
     return 2 * large * (k * k // 2 + 8 * k)
 
 
@@ -220,7 +227,7 @@ def _taken_away(one: _Probe) -> Iterator[_Probe]:
     """The probe with the c that cancels M; for a unit that changes signs, the other c. What is left of both
     is far below M."""
     rows, binades = np.array([(m,) for m in one.large]), 6
-    for sign in (-1, 1):
+    for sign in (1, -1):
         c = exact_code(one.takes.formats["c"], sign * Fraction(2) ** one.top)
         shown = replace(one, c=c).left(rows, np.zeros(len(rows), np.int64))
         if shown is not None and (np.abs(one.numbers(shown[2])) < 2.0 ** (one.top - binades)).all():

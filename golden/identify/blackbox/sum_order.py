@@ -235,7 +235,8 @@ def _of_moving_sums(box: Box, bank: Bank) -> tuple[int, Node, _Marks] | None:
 
 
 def factor_of_products(box: Box) -> int:
-    """The exponent of the power of two by which a unit scales products relative to c; 0 if there is none."""
+    """The exponent of the power of two by which a unit scales products relative to c, but for last places; 0
+    if there is none."""
     try:
         one = _codes(box.takes, 1, 0, False)
     except Unreachable:
@@ -251,8 +252,9 @@ def factor_of_products(box: Box) -> int:
     if max(product.kind, c.kind) >= Kind.INFINITY or not product.value or not c.value:
         return 0
     factor = abs(Fraction(product.value) / Fraction(c.value))
-    shift = factor.numerator.bit_length() - factor.denominator.bit_length()
-    return shift if factor == Fraction(2) ** shift else 0
+    shift = round(math.log2(factor))
+    near = Fraction(1, 16)
+    return shift if abs(factor / Fraction(2) ** shift - 1) < near else 0
 
 
 def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
