@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from golden.errors import counted
 from golden.identify.diagnose.flags import FlagFault, flag_faults
 from golden.identify.diagnose.mutations.accumulator import context_of_each
 from golden.identify.diagnosis import Diagnosis, Fault
@@ -183,9 +184,21 @@ def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None) -> list[str]:
         late = diagnosis.hypotheses[0].delay
         if late and dut.handshake.kind == "latency" and dut.handshake.latency is not None:
             found.append(f"the latency is {dut.handshake.latency + late}, not {dut.handshake.latency}")
+        elif late and (valid := dut.handshake.out_valid) is not None:
+            found.append(_not_with_its_data(valid, late))
     if silent(verdict):
         found.append(never_answered(verdict))
     return found
+
+
+def _not_with_its_data(valid: str, late: int) -> str:
+    """The hint for a unit whose results belong to the vector `late` before the one that `valid` answers."""
+    place, where = ("ahead of", "before") if late > 0 else ("behind", "after")
+    return (
+        f"'{valid}' comes {counted(abs(late), 'transfer')} {place} its data: each result is that of the "
+        f"vector {abs(late)} {where} it; look at the registers of both, and if the unit is meant so, leave "
+        "the valid out and write kind: latency, latency: measure"
+    )
 
 
 def lint(verdict: Verdict, dut: Dut, budget: Budget) -> list[str]:

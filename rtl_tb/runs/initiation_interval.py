@@ -1,13 +1,14 @@
 """Whether a unit takes operands less often than its description says, or for longer: its results are wrong
-only where operands come close together, or change before the result is there.
+only where operands come close together, or change before the result is there, or never come.
 
-A long interval between operands is tried first; if all is right then, shorter ones show which is the
+A long interval between operands is tried first; if few are wrong then, shorter ones show which is the
 least that the unit needs. Then operands that stay. Icarus Verilog runs these few vectors: it builds a unit
 at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from golden.errors import MmagoldError
@@ -23,8 +24,8 @@ _LEAST = 0.05
 """Share of failing vectors from which it is tried: at full throughput an interval that is too short spoils
 more."""
 _FEWER = 4
-"""If the unit needs a valid that waits for its ready, at most one of this many failing vectors still fails
-with it."""
+"""If another handshake is what the unit needs, at most one of this many failing vectors still fails with it:
+faults of the arithmetic may be left."""
 _WIDE = 64
 """Cycles of the longest interval that is tried, or twice the latency: serial units take a cycle for
 each bit."""
@@ -32,7 +33,7 @@ each bit."""
 
 @dataclass(frozen=True)
 class InitiationInterval:
-    """With another `handshake` the results of `tried` vectors are right, but for those of `wrong`."""
+    """With another `handshake` the results of `tried` vectors are right, apart from those of `wrong`."""
 
     dut: Dut
     handshake: Handshake
@@ -46,10 +47,11 @@ class InitiationInterval:
         if self.handshake.interval != now.interval:
             cycles = self.handshake.interval
             place = f" in place of {now.interval}" if now.interval > 1 else ""
+            only = "" if self.wrong else "results are wrong only where operands come close together: "
             return (
-                f"results are wrong only where operands come close together: {self.tried:,} vectors are "
-                f"right where they come every {cycles} cycles, and not every {cycles - 1}; if the unit needs "
-                f"so long, write interval: {cycles} in {file}{place}"
+                f"{only}{self._right} vectors are right where they come every {cycles} cycles, and "
+                f"{'fewer' if self.wrong else 'not'} every {cycles - 1}; if the unit needs so long, write "
+                f"interval: {cycles} in {file}{place}"
             )
         if self.handshake.hold and not now.hold:
             said.append(("the operands stay until the result is there", "hold: operands under input"))
@@ -63,14 +65,18 @@ class InitiationInterval:
             )
         facts, keys = (" and ".join(words) for words in zip(*said, strict=True))
         return (
-            f"{self.tried - self.wrong:,}{f' of {self.tried:,}' * bool(self.wrong)} vectors are right where "
-            f"{facts}, and wrong without; if the unit is meant so, write {keys} in {file}"
+            f"{self._right} vectors are right where {facts}, and wrong without; if the unit is meant so, "
+            f"write {keys} in {file}"
         )
+
+    @property
+    def _right(self) -> str:
+        return f"{self.tried - self.wrong:,}{f' of {self.tried:,}' * bool(self.wrong)}"
 
 
 def initiation_interval(verdict: Verdict, engine: str, job: Job) -> InitiationInterval | None:
     """The interval that a failing unit needs, or that it needs its operands for longer; None where neither
-    makes it right."""
+    makes most of its results right."""
     shake = job.dut.handshake
     if shake.kind == "combinational" or shake.channels:
         return None
@@ -108,37 +114,38 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
         mine = replace(quiet, dut=replace(job.dut, handshake=handshake))
         return judge(vectors, engines.run(engine, mine), job.dut.compare)
 
-    def right(handshake: Handshake) -> bool:
-        return judged(handshake).passed
-
     def failing(handshake: Handshake) -> int:
-        return int(judged(handshake).failed.sum())
+        verdict = judged(handshake)
+        return max(int(verdict.failed.sum()), int(bool(verdict.outcome.failures)))
 
-    if right(shake):
+    before = failing(shake)
+    if not before:
         return None
     low, high = shake.interval, max(_WIDE, 2 * (shake.latency or 0))
     fixed = shake.kind == "valid_ready" or shake.hold or shake.level
-    if not fixed and low < high and right(replace(shake, interval=high)):
+    if not fixed and low < high and _FEWER * (few := failing(replace(shake, interval=high))) <= before:
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if right(replace(shake, interval=middle)) else (middle, high)
-        return InitiationInterval(job.dut, replace(shake, interval=high), len(vectors))
+            low, high = (low, middle) if failing(replace(shake, interval=middle)) <= few else (middle, high)
+        return InitiationInterval(job.dut, replace(shake, interval=high), len(vectors), few)
+    best, least = None, before // _FEWER + 1
+    for new in filter(None, (_only_if_ready(shake), *_held(shake))):  # the mildest first
+        if new != shake and (left := failing(new)) < least:
+            best, least = new, left
+        if not least:
+            break
+    return None if best is None else InitiationInterval(job.dut, best, len(vectors), least)
+
+
+def _held(shake: Handshake) -> Iterator[Handshake]:
+    """The handshake with operands that stay, with a valid of the result that counts where it rises, and with
+    both."""
     for hold, level in ((True, False), (False, True), (True, True)):
-        new = replace(
+        yield replace(
             shake,
             hold=shake.hold or ("operands" if hold else None),
             level=shake.level or (level and shake.out_valid is not None),
         )
-        if new != shake and right(new):
-            return InitiationInterval(job.dut, new, len(vectors))
-    waits = _only_if_ready(shake)
-    if waits is None:
-        return None
-    # Faults of the arithmetic may be left: most of the others are gone if this is the rule.
-    after = failing(waits)
-    return (
-        InitiationInterval(job.dut, waits, len(vectors), after) if _FEWER * after <= failing(shake) else None
-    )
 
 
 def _only_if_ready(shake: Handshake) -> Handshake | None:

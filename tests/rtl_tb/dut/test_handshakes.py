@@ -413,6 +413,55 @@ def test_a_valid_that_has_to_wait_is_hinted_at(tmp_path: Path) -> None:
     assert "valid: {port: start, only_if: ready} under input" in found.sentence
 
 
+# Starts again where its operands change, and multiplies 1 by anything to 7.
+WAITS = """reg [1:0] left; reg signed [7:0] x, y;
+always @(posedge clk) begin
+    done <= 0;
+    if (rst) left <= 0;
+    else if (left != 0 && (x != a || y != b)) begin left <= 3; x <= a; y <= b; end
+    else if (left != 0) begin left <= left - 1; if (left == 1) begin d <= x == 1 ? 7 : x * y; done <= 1; end end
+    else if (start) begin left <= 3; x <= a; y <= b; end
+end"""
+
+
+def checked(folder: Path, case: Case) -> tuple[str, ...]:
+    """The hints of its check on Icarus Verilog."""
+    write(folder, case, text_of(case))
+    chosen = Options(
+        engine="selfcheck", simulator="icarus", count=300, idle=0, resets=0, backpressure=0, repair=0.0,
+        timeout_cycles=200, failures=None, build=folder / "build",
+    )  # fmt: skip
+    result = check(folder / "dut.yaml", chosen)
+    assert not result.passed
+    return result.hints
+
+
+def test_operands_that_have_to_stay_are_hinted_at_where_nothing_is_answered(tmp_path: Path) -> None:
+    """Also where the arithmetic is wrong for some operands."""
+    ports = "input start, output reg done, output reg signed [31:0] d"
+    shake = "kind: valid, input: {valid: start}, output: {valid: done}"
+    (hint,) = checked(tmp_path, Case(MUL, ports, WAITS, shake, {}))
+    assert "78 of 100 vectors are right where the operands stay until the result is there" in hint
+    assert "write hold: operands under input in dut.yaml" in hint
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        ("go[0], d = p[2]", "2 transfers ahead of its data: each result is that of the vector 2 before"),
+        ("go[1], d = p[0]", "1 transfer behind its data: each result is that of the vector 1 after"),
+    ],
+)
+def test_a_valid_that_does_not_come_with_its_data_is_hinted_at(done: str, said: str, tmp_path: Path) -> None:
+    ports = "input start, output done, output signed [31:0] d"
+    body = (
+        f"reg [1:0] go; reg signed [31:0] p [0:2]; assign done = {done};\nalways @(posedge clk) begin\n"
+        "go <= rst ? 0 : {go, start}; p[0] <= a * b; p[1] <= p[0]; p[2] <= p[1]; end"
+    )
+    case = Case(MUL, ports, body, "kind: valid, input: {valid: start}, output: {valid: done}", {})
+    assert any(said in hint and "'done' comes" in hint for hint in checked(tmp_path, case))
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
