@@ -103,23 +103,24 @@ def at_once(found: Match, module: Module, structure: Structure) -> bool:
     return _Seen(found, module, structure).combinational
 
 
-def later_c(found: Match, module: Module, structure: Structure) -> int:
-    """1 where c reaches the result without a register and a and b through one; 0 where they come together, or
-    where more registers lie between, so that a number would be guessed."""
-    if not {"a", "c", "d"} <= found.roles.keys() or "in_ready" in found.roles:
-        return 0
-
-    def reach(role: str) -> bool:
-        ends, sources = (
-            [module.ports[name] for name in found.roles[each].ports if name in module.ports]
-            for each in ("d", role)
-        )
-        return any(structure.reaches(one, end, False) for one in sources for end in ends)
-
-    factors = [role for role in ("a", "b") if role in found.roles]
-    apart = reach("c") and not any(reach(role) for role in factors)
-    stages = structure.stages([module.ports[name] for name in found.roles["d"].ports]) if apart else 0
-    return int(stages == 1)
+def registers_of(found: Match, module: Module, structure: Structure) -> dict[str, int]:
+    """How many registers lie between each operand and the result, where some have fewer than others and
+    come later by as many cycles: a c that joins behind the product, or operands that meet a weight which a
+    register keeps. Nothing where they come together, or where the valid of the result may be that of a unit
+    of many cycles: how many, its registers do not show."""
+    roles = [role for role in ("a", "b", "c") if role in found.roles]
+    if len(roles) < 2 or "d" not in found.roles or "in_ready" in found.roles:
+        return {}
+    results = [module.ports[name] for name in found.roles["d"].ports if name in module.ports]
+    counts: dict[str, int] = {}
+    for role in roles:
+        ports = [module.ports[name] for name in found.roles[role].ports if name in module.ports]
+        ways = [way for port in ports if (way := structure.distance(port, results)) is not None]
+        if not ways:
+            return {}
+        counts[role] = min(ways)
+    one = counts.get("c") == 0 and structure.stages(results) == 1
+    return counts if len(set(counts.values())) > 1 and (one or "out_valid" not in found.roles) else {}
 
 
 def answers_all(found: Match, module: Module, structure: Structure, valids: Sequence[str]) -> bool:

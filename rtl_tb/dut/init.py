@@ -19,11 +19,11 @@ import yaml
 from golden.catalog import architectures
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
-from golden.errors import SpecError
+from golden.errors import SpecError, counted
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField, Modes
 from golden.vectors.word import RESULTS, Field, WordLayout
-from rtl_tb.dut.controls import Clear, answers_all, at_once, clear_of, clock_and_reset, decide, later_c
+from rtl_tb.dut.controls import Clear, answers_all, at_once, clear_of, clock_and_reset, decide, registers_of
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.headers import tops
 from rtl_tb.dut.matching import (
@@ -40,14 +40,14 @@ from rtl_tb.dut.port_check import entries, entry_width
 from rtl_tb.dut.port_fields import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
-from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, packages_first, read_list
+from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, matching, packages_first, read_list
 from rtl_tb.dut.structure import Reset, Structure, reset_by_text, structure_of
 from rtl_tb.dut.text import write
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
 
 GUESS = "  # GUESS"
-_RESET_LOW = re.compile(r"((^|_)n_?(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
+_RESET_LOW = re.compile(r"((^|_)n_?(rst|reset))|((rst|reset)(_?n|_ni|_b|_l)(_i|_in)?$)", re.I)
 _LOW = re.compile(
     r"(^|_)n_?(valid|vld|ready|rdy)|(valid|vld|ready|rdy|en|ena|enable|ce)_?n(i|o|_i|_o|_in|_out)?$|(^|_)busy",
     re.I,
@@ -102,8 +102,11 @@ class _Roles:
     stages: int = 0
     """Registers one behind the other before the result: 1, or 2 for more; 0 where that is not known."""
 
-    later_c: int = 0
-    """How many cycles c comes after the other operands, as far as registers show it."""
+    registers: dict[str, int] = field(default_factory=dict)
+    """How many registers lie between each operand and the result, if these are not equally many."""
+
+    loading: dict[str, str] = field(default_factory=dict)
+    """Inputs that let a register take an operand, and the value with which they do."""
 
     clear: Clear = field(default_factory=Clear)
     """How the clear acts."""
@@ -155,9 +158,10 @@ class Given:
         for name in self.filelists:
             found.add(read_list(name))
         for file in files:
-            if not Path(file).is_file():
+            named = [Path(file)] if Path(file).is_file() else matching(Path(), str(file), ())
+            if not named:
                 raise SpecError(f"source '{file}' is no file; looked for it at {Path(file).absolute()}")
-        found.files |= dict.fromkeys(Path(file).absolute() for file in files)
+            found.files |= dict.fromkeys(path.absolute() for path in named)
         check_sizes([*found.files, *(path for files in self.libraries.values() for path in files)])
         found.include |= dict.fromkeys(path.absolute() for path in self.include)
         defines = found.defines | dict(self.defines)
@@ -380,11 +384,12 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         for role in ("clock", "reset"):
             if (each := found.roles.pop(role, None)) is not None:
                 found.tied[each.ports[0]] = f"a {role} without a register"
+    elif "clock" not in found.roles and (each := found.roles.pop("reset", None)) is not None:
+        found.tied[each.ports[0]] = "a reset without a clock"
     roles = _Roles(found, modes=modes, flags=flags)
     if structure is not None:
         roles.at_once = at_once(found, module, structure)
         roles.clear = clear_of(found, module, structure)
-        roles.later_c = later_c(found, module, structure)
         roles.stages = structure.stages([module.ports[name] for name in roles.ports("d")])
         reset = roles.port("reset")
         roles.reset = structure.reset(module.ports[reset]) if reset else None
@@ -411,6 +416,11 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         ):  # the wrapper connects what an interface has by their names
             (roles.open if port.direction == "output" else roles.left).append(name)
     _take_what_is_left(roles, module, fields)
+    if structure is not None:
+        roles.registers = registers_of(found, module, structure)
+        operands = [module.ports[name] for role in MAIN for name in roles.ports(role) if name in module.ports]
+        values = {name: structure.loads(module.ports[name], operands) for name in roles.left}
+        roles.loading = {name: value for name, value in values.items() if value is not None}
     if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
         if module.ports[widest].width:
@@ -719,10 +729,11 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
             low = ", active: low" if roles.clear.active_low else ""
             when = f", given: {roles.clear.given}" if roles.clear.given else ""
             lines.append(f"  clear: {{port: {_scalar(names[0])}{low}{when}}}")
-        elif operand == "c" and len(names) == 1 and roles.later_c:
+        elif len(names) == 1 and (later := _cycles_later(roles, operand)):
+            most = [role for role in roles.registers if not _cycles_later(roles, role)]
             lines.append(
-                f"  c: {{port: {_scalar(names[0])}, later: {roles.later_c}}}{GUESS}: it reaches the result "
-                "without a register, a and b do not"
+                f"  {operand}: {{port: {_scalar(names[0])}, later: {later}}}{GUESS}: it reaches the result "
+                f"through {counted(later, 'register')} fewer than {' and '.join(most)}"
             )
         elif names:
             placed = _arrangement(names, module, fields.get(operand), roles.guess(operand))
@@ -747,6 +758,11 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
     for operand in ("flags",) if not fields and roles.ports("flags") else ():
         lines.append(f"  # {operand}: {', '.join(roles.ports(operand))}, if the instruction has it")
     return lines
+
+
+def _cycles_later(roles: _Roles, operand: str) -> int:
+    """How many cycles after the first operand one comes, as far as registers show it."""
+    return max(roles.registers.values()) - roles.registers[operand] if operand in roles.registers else 0
 
 
 def _candidates_text(module: Module, roles: _Roles, operand: str) -> str:
@@ -820,7 +836,7 @@ def _rest(roles: _Roles, module: Module) -> list[str]:
         lines += [
             "# Inputs of unknown purpose, tied for now.",
             "constants:",
-            *(f"  {_scalar(name)}: {_tied(module.ports[name])}" for name in roles.left),
+            *(f"  {_scalar(name)}: {_tied(module.ports[name], roles)}" for name in roles.left),
             *(f"  {_scalar(name)}: {_idle(name, why)}{GUESS}: {why}" for name, why in unused),
         ]
     if roles.open:
@@ -834,8 +850,10 @@ def _idle(name: str, why: str) -> int:
     return int(bool(low.search(name)) == why.startswith("a reset"))
 
 
-def _tied(port: Port) -> str:
+def _tied(port: Port, roles: _Roles) -> str:
     """The value of an input that is tied: a name where its type has names."""
+    if port.name in roles.loading:
+        return f"{roles.loading[port.name]}{GUESS}: a register takes an operand with it"
     if not port.items:
         if port.width == 1 and _RESET_LOW.search(port.name):
             return f"1{GUESS}: a reset by its name"

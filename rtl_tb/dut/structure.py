@@ -218,6 +218,34 @@ class Structure:
         before = [bit for at in last for bit in self._registers[at].before]
         return bool(self._cone(before, True)[0] & set(self.bits(source)))
 
+    def distance(self, source: Port, outputs: Sequence[Port]) -> int | None:
+        """The fewest registers on the way from an input to these outputs; None where there is no way, or
+        where it may lead through a memory, which may be several registers."""
+        wanted, seen = set(self.bits(source)), set[int]()
+        ends: list[Bit] = [bit for port in outputs for bit in self.bits(port)]
+        count = 0
+        while ends:
+            found, registers = self._cone(ends, False)
+            if found & wanted:
+                return count
+            if any(self._registers[at].memory for at in registers):
+                return None
+            ends = [bit for at in registers - seen for bit in self._registers[at].d]
+            seen |= registers
+            count += 1
+        return None
+
+    def loads(self, control: Port, sources: Sequence[Port]) -> str | None:
+        """The value with which an input lets the registers of these inputs take them, where they keep what
+        they have with the other; None where it does not decide that."""
+        bits = self.bits(control)
+        wanted = {bit for port in sources for bit in self.bits(port)}
+        if len(bits) != 1:
+            return None
+        takes = [each for each in self._registers if not each.latch and wanted & self._cone(each.d, False)[0]]
+        keep = [any(_holds(each, self._resolved({bits[0]: value})) for each in takes) for value in "01"]
+        return "01"[keep.index(False)] if keep[0] != keep[1] else None
+
     def stages(self, outputs: Sequence[Port]) -> int:
         """1 where no register before these outputs takes what another one gives, 2 where one does, 0 without
         registers."""

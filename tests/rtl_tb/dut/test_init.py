@@ -378,6 +378,35 @@ def test_the_port_of_the_only_mode_is_named_after_it(tmp_path: Path) -> None:
     assert "  acc_flag_i: 0  # GUESS\n" in text and "sync_rst_ni: 1  # GUESS: a reset" in text
 
 
+def test_a_reset_without_a_clock_is_tied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name, to the level at which the unit runs, without Yosys, too; sources may be a pattern."""
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
+    drafted_unit(
+        tmp_path,
+        "module m (input rst_l, input signed [7:0] a, b, input signed [31:0] c, output signed [31:0] d);\n"
+        "  assign d = rst_l ? c + a * b : 0;\nendmodule\n",
+    )
+    text = draft([tmp_path / "[lm].sv"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
+    assert 'sources: ["[lm].sv"]' in text and "reset:" not in text
+    assert "  rst_l: 1  # GUESS: a reset without a clock\n" in text
+
+
+def test_a_weight_that_a_register_keeps(tmp_path: Path) -> None:
+    """What lets it take the weight is tied so; the operands that meet it come a cycle later."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, set_w, input signed [7:0] x, w, input signed [31:0] psum_in, "
+        "output reg signed [31:0] psum_out);\n  reg signed [7:0] kept;\n"
+        "  always @(posedge clk) begin if (set_w) kept <= w; psum_out <= psum_in + x * kept; end\n"
+        "endmodule\n",
+    )
+    assert (
+        "  a: {port: x, later: 1}  # GUESS: it reaches the result through 1 register fewer than b\n" in text
+    )
+    assert "  b: w\n  c: {port: psum_in, later: 1}  # GUESS" in text
+    assert "  set_w: 1  # GUESS: a register takes an operand with it\n" in text
+
+
 def test_a_processing_element(tmp_path: Path) -> None:
     """The valids that it hands on are none of its sum; what moves its operands on is tied to 1, and a latency
     that cannot be measured is counted."""
