@@ -841,7 +841,21 @@ def _rest(roles: _Roles, module: Module) -> list[str]:
         ]
     if roles.open:
         lines.append(f"# Outputs left open: {', '.join(roles.open)}")
+        lines += _not_compared_flags(roles, module)
     return [*lines, ""]
+
+
+def _not_compared_flags(roles: _Roles, module: Module) -> list[str]:
+    """What lets the check compare open outputs that are called status flags, if the unit's file has none."""
+    if roles.flags or roles.port("flags"):
+        return []
+    open_ports = {name: port for name, port in module.ports.items() if name in roles.open}
+    at = {flag: _flag_ports(replace(module, ports=open_ports), [words]) for flag, words in _STATUS.items()}
+    found = {flag: ports[0] for flag, ports in at.items() if ports}
+    if not found:
+        return []
+    said = f"not compared without flags: [{', '.join(found)}] in the unit's file"
+    return [f"# Status flags by their names, {said}: {', '.join(found.values())}"]
 
 
 def _idle(name: str, why: str) -> int:

@@ -391,6 +391,15 @@ def test_a_reset_without_a_clock_is_tied(tmp_path: Path, monkeypatch: pytest.Mon
     assert "  rst_l: 1  # GUESS: a reset without a clock\n" in text
 
 
+def test_a_status_flag_that_the_unit_s_file_does_not_have(tmp_path: Path) -> None:
+    text = drafted_unit(
+        tmp_path,
+        "module m (input signed [7:0] a, b, input signed [31:0] c, output signed [31:0] d, output ovf, busy);"
+        "\n  assign {ovf, d} = c + a * b, busy = 0;\nendmodule\n",
+    )
+    assert "by their names, not compared without flags: [overflow] in the unit's file: ovf\n" in text
+
+
 def test_a_weight_that_a_register_keeps(tmp_path: Path) -> None:
     """What lets it take the weight is tied so; the operands that meet it come a cycle later."""
     text = drafted_unit(
