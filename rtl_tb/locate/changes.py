@@ -187,7 +187,7 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"pyslang reads the sources that are changed; install it: {GET_PYSLANG}")
     design = design_of(dut)
-    compilation, top = elaborated(design)
+    compilation, top = elaborated(design, in_dead_text=True)
     sources = Sources(compilation.sourceManager, {path.resolve(): read(path) for path in design.sources})
 
     def look() -> None:

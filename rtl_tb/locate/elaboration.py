@@ -111,8 +111,10 @@ class _Walk:
             known = self.found.types.declared.setdefault(place, key)
             if known != key:  # as wide as a parameter says
                 self.found.types.declared[place] = f"{node.name} of several widths"
-            if isinstance(node, ast.ParameterSymbol) and kind.isIntegral and not node.value.value.hasUnknown:
-                self.found.types.numbers[node.name] = int(node.value.value)
+            if isinstance(node, ast.ParameterSymbol) and kind.isIntegral:
+                number = node.value.value  # None: of an interface that is not given one
+                if number is not None and not number.hasUnknown:
+                    self.found.types.numbers[node.name] = int(number)
             whole = kind.canonicalType
             if whole.isStruct and not getattr(whole, "isUnpackedStruct", False):
                 self._members(whole)

@@ -88,7 +88,7 @@ class Flow:
                     self._scope(each, here)
                 case ast.InstanceSymbol() if each.isModule:
                     self._connections(each, here, self._instance(each.body))
-                case ast.ContinuousAssignSymbol():
+                case ast.ContinuousAssignSymbol() if each.assignment.kind.name == "Assignment":
                     self._made(
                         (here, self._names(each.assignment.left)), (here, self._names(each.assignment.right))
                     )

@@ -17,6 +17,7 @@ from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.errors import ElaborationError, SimulatorMissing
+from rtl_tb.locate.changes import find_changes
 
 UNIT = "unit: bus\nshape: {k: 4}\nformats: {a: s8, b: u8, c: s32, d: s32}\nprogram: [integer_dot_add: {}]\n"
 RTL = """
@@ -277,6 +278,12 @@ def test_a_type_that_an_interface_lacks_is_named_with_its_port(tmp_path):
     changes = [GENERIC[0], GENERIC[1]]
     with pytest.raises(ElaborationError, match=r"unit has the type parameter bus[.]R = logic: say which"):
         draft([write(tmp_path, *changes).with_name("unit.sv")], folder=tmp_path)
+
+
+def test_the_text_of_a_unit_behind_an_interface_is_searched(tmp_path):
+    """The interface's own parameter has no value where a module alone is read."""
+    found = find_changes(load_dut(write(tmp_path)))
+    assert any(one.change.before == "types::MINUS" or "-total" in one.change.before for one in found.choices)
 
 
 def test_an_interface_within_the_module_hides_none_of_its_ports(tmp_path):

@@ -252,6 +252,14 @@ def test_macros_are_changed_where_they_are_written(tmp_path: Path) -> None:
     assert builds.reads(chosen, tmp_path, wrapper_of(dut)), "number 0 is the unit itself"
 
 
+def test_text_with_an_error_where_no_constant_leads_is_searched(tmp_path: Path) -> None:
+    """Simulators forgive a replication by zero in the branch that is not taken; the rest is as good as ever."""
+    dead = "assign off = (N == 2) ? (q >>> 3) : {({(N - 2){1'b0}}), q[15:8]};"
+    found = find_changes(integer_dot.planted(tmp_path, 4, TEXT.replace("assign off = q >>> 3;", dead)))
+    assert any(one.change.before == "17" for one in found.choices)
+    assert not any("N - 2" in one.change.before for one in found.choices)
+
+
 def test_no_change_reads_the_variable_of_another_loop(tmp_path: Path) -> None:
     """Verilator would refuse each of them, and with it every build that has one."""
     loops = """logic [31:0] p, q;
