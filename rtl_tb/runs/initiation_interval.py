@@ -26,6 +26,8 @@ more."""
 _FEWER = 4
 """If another handshake is what the unit needs, at most one of this many failing vectors still fails with it:
 faults of the arithmetic may be left."""
+_HANGS = 4.0
+"""Seconds in which a clock cycle has to end: Icarus may evaluate for ever what Verilator takes."""
 _WIDE = 64
 """Cycles of the longest interval that is tried, or twice the latency: serial units take a cycle for
 each bit."""
@@ -106,6 +108,7 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
         vectors=vectors,
         traffic=Traffic(seed=job.traffic.seed),
         timeout_cycles=min(job.timeout_cycles, 1_000),
+        wall_timeout=min(job.wall_timeout, _HANGS),
         program=None,
         waves=None,
     )
