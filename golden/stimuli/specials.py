@@ -79,7 +79,7 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     where = np.where(two, draw.choice(available or [_NOWHERE], size), usual)
     # The same cause twice, nothing else: flags that are added or compared instead of ORed cancel. In trees
     # they meet first in neighbours: of 16 products each such pair is to be met by 20 of 200,000 vectors.
-    same = draw.chance(0.35 if several else 0.0, size)
+    same = draw.chance(0.35 * min(draw.k / 16, 1) if several else 0.0, size)
     first = np.where(same, draw.choice([_INVALID, _INFINITE, _INFINITE, _NAN], size), first)
     other = np.where(same, np.minimum(place ^ 1, draw.k - 1) - (place == draw.k - 1) * (draw.k % 2), other)
     second, minus_second = np.where(same, first, second), np.where(same, minus, minus_second)

@@ -102,7 +102,7 @@ class Flow:
     def _connections(self, instance: Any, here: int, there: int) -> None:
         for one in instance.portConnections:
             port, value = one.port.name, one.expression
-            if value is None:
+            if value is None or not hasattr(one.port, "direction"):  # an interface has none of its own
                 continue
             if one.port.direction.name == "Out":
                 self._made((here, self._names(getattr(value, "left", value))), (there, {port}))

@@ -13,8 +13,9 @@ from rich.console import Console
 from golden.budget import Budget
 from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
-from golden.identify.diagnose.conditions import zero_codes
-from golden.identify.minimising import minimise, of_one_kind
+from golden.identify.diagnose.conditions import products_present, zero_codes
+from golden.identify.minimising import costs, minimise, of_one_kind
+from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.program.signature import Operands
 from golden.vectors.tiles import element
@@ -23,6 +24,10 @@ from rtl_tb.engines.job import Job
 from rtl_tb.runs.sequences import smallest_sequence
 from rtl_tb.runs.unit import DutRun
 from rtl_tb.runs.verdict import Verdict
+
+_STARTS = 256
+"""Failing vectors of which the simplest is made smaller: a fault that one in ten of them shows most simply is
+nearly surely among these."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,8 @@ def smallest(
     if vectors.instruction.state:
         return _smallest_sequence(verdict, run_of(engine, job, None), policy, progress, budget)
     vector, place = first_failing(verdict, policy)
+    if place is None:
+        vector = _simplest(verdict, vector)
     ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
     operands = (
         {name: codes[vector] for name, codes in vectors.operands.items()}
@@ -171,6 +178,25 @@ def smallest(
     if not run.alone(least)[1]:  # the batches of candidates failed because of each other: the unit remembers
         return as_it_came
     return example_of(run, least, vector, policy)
+
+
+def _simplest(verdict: Verdict, first: int) -> int:
+    """Of the first failing vectors the one with the least to read: what is made smaller from there seldom
+    ends far from the smallest. It fails as the first one does: with X or not, with products or not, with a
+    result of zero or not."""
+    vectors = verdict.vectors
+    ins = vectors.instruction
+    rows = np.union1d(np.flatnonzero(verdict.failed)[:_STARTS], [first])
+    operands = {name: codes[rows] for name, codes in vectors.operands.items()}
+    facts = np.stack(
+        [
+            verdict.unknown[rows],
+            products_present(ins.formats, operands).any(axis=-1),
+            zero_codes(ins.formats["d"], vectors.d[rows]),
+        ]
+    )
+    alike = (facts == facts[:, rows == first]).all(axis=0)
+    return int(rows[alike][costs(ins, picked(operands, alike)).argmin()])
 
 
 def example_of(run: DutRun, operands: Operands, vector: int, policy: ComparePolicy) -> Example:
