@@ -7,7 +7,7 @@ One instruction for each distinct program, and each unit of spec/examples, with 
 that the seed chooses and without registers. Verilator (-Wall) and Icarus read each module without a warning;
 then the module runs in Verilator on the default vectors of `rtl check`, and no result may differ. With
 --prove, the module as Yosys reads it is proved to be the circuit that it was printed from, for all operands:
-the search has so many seconds, and its proof as many to be checked.
+the search has that number of seconds, and the check of its proof the same.
 """
 
 from __future__ import annotations

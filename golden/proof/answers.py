@@ -62,7 +62,7 @@ class Answers:
         return self._holds.get(_key(text))
 
     def keep(self, text: str, seconds: float) -> None:
-        """Notes that a question had no answer in so many seconds; infinity: the answer NEVER."""
+        """Notes that a question had no answer within `seconds`; infinity: the answer NEVER."""
         key = _key(text)
         if seconds > self._seconds.get(key, 0.0):
             self._seconds[key] = seconds

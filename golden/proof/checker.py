@@ -168,7 +168,7 @@ class _Asked:
             self._never |= found
 
     def of(self, text: str, most: float = math.inf) -> tuple[str, str]:
-        """The answer, and the solver that gave it, in so many seconds at most of each."""
+        """The answer, and the solver that gave it; each is given at most `most` seconds."""
         if text in self._never:
             return NEVER, self._never[text]
         for at, (name, ask) in enumerate(self._solvers):

@@ -26,7 +26,7 @@ pytest.importorskip("pyosys")
 
 
 def exported(name: str, folder: Path) -> Path:
-    """The text; the dut.yaml is beside it."""
+    """The text; the dut.yaml lies in the same folder."""
     file = folder / "of.yaml"
     file.write_text(text(name))
     systemverilog.write(golden.load_instruction(file), folder / "sv", "tiny", (), file)
