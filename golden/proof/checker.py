@@ -244,7 +244,8 @@ def _check_lemma(proof: Certificate, place: int, question: str | None, asked: _A
         return "the growth of products"
     if lemma.method == LINEAR:
         for bits in LOWEST:
-            answer, name = asked.of(_lowest(proof, lemma, bits), SUMS)
+            text = question if bits == LOWEST[0] else _lowest(proof, lemma, bits)
+            answer, name = asked.of(text, SUMS)
             if answer == NEVER:
                 return f"values, and {name} for the lowest bit{'s' if bits > 1 else ''}"
             if answer != UNKNOWN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,11 +63,15 @@ class Draw:
     def least(self, *operands: str) -> int:
         """The least exponent of an operand that the unit does not read as zero, or of a product of some:
         below the normal numbers, unless a step flushes these."""
-        flushed = {name for step in self.steps_of(Flush) for name in step.of}
         return sum(
-            (lowest_exponent if name in flushed else tiniest_exponent)(getattr(self, name))
+            (lowest_exponent if name in self._flushed else tiniest_exponent)(getattr(self, name))
             for name in operands
         )
+
+    @cached_property
+    def _flushed(self) -> set[str]:
+        """The operands whose subnormal numbers a step makes zeros."""
+        return {name for step in self.steps_of(Flush) for name in step.of}
 
     @property
     def kept_bits(self) -> int:

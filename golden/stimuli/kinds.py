@@ -106,14 +106,20 @@ def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Gener
     if takes.modes is not None:
         return _of_modes(takes, kind, count, rng)
     readings = list(readings_of(takes))
+    if len(readings) == 1:
+        return _drawn(generator, Draw(takes, count, rng))
     drawn: dict[str, Bits] = {}
     for turn, parts in enumerate(readings):
         here = slice(turn, None, len(readings))
-        draw = Draw(takes, len(range(count)[here]), rng, parts)
-        for name, codes in draw.finish(*generator(draw)).items():
-            if name not in takes.absent:
-                _put(drawn, name, count, here, codes)
+        for name, codes in _drawn(generator, Draw(takes, len(range(count)[here]), rng, parts)).items():
+            _put(drawn, name, count, here, codes)
     return drawn
+
+
+def _drawn(generator: Callable[[Draw], tuple[Bits, Bits, Bits]], draw: Draw) -> dict[str, Bits]:
+    """The operands that a unit takes of what a kind draws."""
+    operands = draw.finish(*generator(draw))
+    return {name: codes for name, codes in operands.items() if name not in draw.unit.absent}
 
 
 def _put(drawn: dict[str, Bits], name: str, count: int, here: Any, codes: Bits) -> None:

@@ -173,6 +173,20 @@ class Job:
         """The run of some of the vectors, with their share of the traffic."""
         return replace(self, vectors=vectors, traffic=self.traffic.of_some(len(vectors), len(self.vectors)))
 
+    def quiet(self, count: int) -> Job:
+        """A trial of the first vectors, of a unit that may not answer: at full throughput, without a waveform
+        and with a build of its own."""
+        # Cycles without an answer after which such a run stops.
+        stops = 1_000
+        return replace(
+            self,
+            vectors=self.vectors[:count],
+            traffic=Traffic(seed=self.traffic.seed),
+            timeout_cycles=min(self.timeout_cycles, stops),
+            program=None,
+            waves=None,
+        )
+
     @property
     def _starts_from_anything(self) -> bool:
         """Whether the first vector adds to a state that nothing has set."""

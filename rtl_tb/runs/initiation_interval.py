@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut, Handshake
-from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError
 from rtl_tb.runs.verdict import Verdict, judge
 
@@ -102,16 +102,8 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
         As the engine does.
     """
     shake = job.dut.handshake
-    vectors = job.vectors[:FEW]
-    quiet = replace(
-        job,
-        vectors=vectors,
-        traffic=Traffic(seed=job.traffic.seed),
-        timeout_cycles=min(job.timeout_cycles, 1_000),
-        wall_timeout=min(job.wall_timeout, _HANGS),
-        program=None,
-        waves=None,
-    )
+    quiet = replace(job.quiet(FEW), wall_timeout=min(job.wall_timeout, _HANGS))
+    vectors = quiet.vectors
 
     def judged(handshake: Handshake) -> Verdict:
         mine = replace(quiet, dut=replace(job.dut, handshake=handshake))

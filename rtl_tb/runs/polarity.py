@@ -15,13 +15,11 @@ import numpy as np
 from golden.errors import MmagoldError
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut
-from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.engines.job import Job
 from rtl_tb.runs.verdict import Verdict, judge, silent
 
 FEW = 200
 """Vectors of a run that only asks whether the unit answers at all."""
-_TIMEOUT = 1_000
-"""Cycles without an answer after which such a run stops."""
 _FAILING = 0.5
 """Least share of failing vectors for which a polarity is tried: the wrong one hardly leaves any."""
 _EXPLAINED = 0.25
@@ -76,14 +74,7 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
     speaks for a wrong polarity."""
     if not _suspect(verdict, job.dut):
         return None
-    quiet = replace(
-        job,
-        vectors=job.vectors[:FEW],
-        traffic=Traffic(seed=job.traffic.seed),
-        timeout_cycles=min(job.timeout_cycles, _TIMEOUT),
-        program=None,
-        waves=None,
-    )
+    quiet = job.quiet(FEW)
     try:
         without_traffic = judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare)
     except MmagoldError:
