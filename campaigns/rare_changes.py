@@ -2,6 +2,7 @@
 
     .venv/bin/python campaigns/rare_changes.py [--count 200000] [NAME ...]
     .venv/bin/python campaigns/rare_changes.py --random 500 --each 10 --seed 1 --out rare.json [NAME ...]
+    .venv/bin/python campaigns/rare_changes.py --comparisons 20 --seed 1 --out bits.json [NAME ...]
 
 First form: every change that the diagnosis knows (golden/identify/diagnose/mutations) is made to one
 instruction of each of twelve families, or to those that are named. Of those that fewer than LEAST results
@@ -14,6 +15,11 @@ steps, formats and K), or those that are named take turns. Each becomes its circ
 operand, a constant that is one off, a bit that is stuck. The default vectors run through both, chunk by
 chunk, until LEAST results differ. A change that fewer show is proved equivalent by the prover (golden/proof),
 or operands that show it are found, or it stays open: each of the last two is for a person to look at.
+
+Third form: every comparison of two words for equality in the circuits of some programs (is a fraction zero,
+is anything cut, is the upper half of a sum empty). A comparison that overlooks one bit is wrong only where
+the words differ in this bit alone, so these are the rarest faults of a datapath. Of each bit the results that
+show it are counted. Bits that fewer than LEAST show are written; many of them decide nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +49,7 @@ from golden.proof.problem import VECTORS, Problem
 from golden.proof.solver import again
 from golden.proof.sweep import OPEN, PROVED, Sweep
 from golden.proof.verdict import searched
-from golden.vectors import default_set
+from golden.vectors.vectorset import VectorSet, default_set
 
 LEAST = 20
 """Results that a change has to show in: with a twentieth of the vectors one still does."""
@@ -327,11 +333,7 @@ def examine_random(name: str, each: int, seed: str, count: int, prove: float) ->
     points = {word: label for label, word in made.points.items()}
     changes = draw(words, root, each, rng)
     drawn = default_set(ins, count, seed=1)
-    columns = {
-        label: (codes[:, at] if codes.ndim == 2 else codes).astype(np.uint64)
-        for label, (operand, at) in places.items()
-        for codes in [drawn.operands[operand]]
-    }
+    columns = columns_of(drawn, places)
     # Few vectors first: most changes are seen by them.
     edges = [0, 2000, *range(20_000, count, 20_000), count]
     for start, end in pairwise(edges):
@@ -375,6 +377,84 @@ def settled(
     return row
 
 
+def single_bits(different: Values) -> tuple[Values, Values]:
+    """The rows of (n,) words that are one bit, and which bit."""
+    if different.dtype != object:
+        words = different.astype(np.uint64)
+        rows = np.flatnonzero((words != 0) & (words & (words - np.uint64(1)) == 0))
+        return rows, np.log2(words[rows].astype(np.float64)).astype(int)  # exact: powers of two
+    rows = np.array([at for at, word in enumerate(different) if word and not word & (word - 1)], int)
+    return rows, np.array([int(different[at]).bit_length() - 1 for at in rows], int)
+
+
+def examine_comparisons(name: str, count: int) -> list[dict[str, Any]]:
+    """The bits of a program's comparisons that fewer than LEAST of the default vectors decide, a row each; in
+    front of them how many bits there are."""
+    ins = resolve(name).stateless
+    try:
+        made, places = circuit(ins)
+    except CircuitError as error:
+        return [{"name": name, "state": "no circuit", "why": str(error)}]
+    root = made.outputs["d"]
+    own, live = order([root]), live_bits(root)
+    points = {word: label for label, word in made.points.items()}
+    # What follows a word: all that is computed again where it changes.
+    users: dict[Word, list[Word]] = defaultdict(list)
+    for word in own:
+        for arg in set(word.args):
+            users[arg].append(word)
+    compared = [word for word in own if word.op == "eq" and live[word]]
+    follows: dict[Word, list[Word]] = {}
+    for word in compared:
+        seen, todo = {word}, [word]
+        while todo:
+            new = [user for user in users[todo.pop()] if user not in seen]
+            seen.update(new)
+            todo += new
+        follows[word] = [other for other in own if other in seen and other is not word]
+    drawn = default_set(ins, count, seed=1)
+    columns = columns_of(drawn, places)
+    met: dict[Word, Counter[int]] = {word: Counter() for word in compared}
+    shown: dict[Word, Counter[int]] = {word: Counter() for word in compared}
+    for start in range(0, count, 20_000):
+        end = min(start + 20_000, count)
+        base: dict[Word, Values] = {}
+        for word in own:
+            base[word] = _value(word, base, columns, slice(start, end))
+        for word in compared:
+            first, second = (base[arg] for arg in word.args)
+            if first.dtype != second.dtype:
+                first, second = first.astype(object), second.astype(object)
+            rows, bits = single_bits(first ^ second)
+            open_ = np.array([shown[word][bit] < LEAST for bit in bits.tolist()], bool)
+            rows, bits = rows[open_], bits[open_]
+            met[word].update(bits.tolist())
+            # The comparison says the opposite there, and the program goes on.
+            part = {word: (1 - base[word][rows]).astype(base[word].dtype)}
+            for other in follows[word]:
+                part |= {arg: base[arg][rows] for arg in other.args if arg not in part}
+                part[other] = _value(other, part, {}, slice(0, len(rows)))
+            shown[word].update(bits[part[root] != base[root][rows]].tolist())
+    found: list[dict[str, Any]] = [
+        {"name": name, "bits": sum(word.args[0].width for word in compared), "state": "compared"}
+    ]
+    for word in compared:
+        for bit in range(word.args[0].width):
+            if shown[word][bit] < LEAST:
+                row = {"name": name, "word": _text(word, points), "bit": bit}
+                found.append(row | {"met": met[word][bit], "shown": shown[word][bit]})
+    return found
+
+
+def columns_of(drawn: VectorSet, places: Mapping[str, tuple[str, int]]) -> dict[str, Values]:
+    """The codes (count,) of each element of the operands."""
+    return {
+        label: (codes[:, at] if codes.ndim == 2 else codes).astype(np.uint64)
+        for label, (operand, at) in places.items()
+        for codes in [drawn.operands[operand]]
+    }
+
+
 def _text(word: Word, points: Mapping[Word, str], depth: int = 2) -> str:
     """A word by the names of what it is made of."""
     if word in points:
@@ -406,6 +486,20 @@ def campaign(given: argparse.Namespace) -> None:
     print(f"{len(rows):,} changes of {len({row['name'] for row in rows})} programs: {dict(states)}")
 
 
+def compare(given: argparse.Namespace) -> None:
+    """Examines the comparisons of some programs; prints how many of their bits are hardly seen."""
+    rng = random.Random(given.seed)
+    groups = [[name] for name in given.names] or programs()
+    names = [rng.choice(groups[n % len(groups)]) for n in range(given.comparisons)]
+    rows: list[dict[str, Any]] = []
+    tasks = ((name, given.count) for name in names)
+    for _, found in runner.results(examine_comparisons, tasks, given.jobs, seconds=given.seconds):
+        rows += found
+        never = sum(row.get("shown") == 0 for row in found)
+        print(f"{found[0]}: {len(found) - 1} bits by fewer than {LEAST}, {never} by none", flush=True)
+        runner.write(given.out, rows)
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -414,6 +508,7 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=200_000, help="vectors of the default set")
     parser.add_argument("--random", type=int, default=0, help="random changes of circuits")
+    parser.add_argument("--comparisons", type=int, default=0, help="programs whose comparisons are examined")
     parser.add_argument("--each", type=int, default=10, help="of each program that is drawn")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--prove", type=float, default=20, help="seconds of a proof")
@@ -425,6 +520,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.random:
         campaign(given)
+        return
+    if given.comparisons:
+        compare(given)
         return
     sums = np.zeros(2, int)
     names: Sequence[str] = given.names or [f"{architecture}:{name}" for architecture, name in NAMES]

@@ -121,6 +121,33 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     many = np.flatnonzero(draw.chance(share, (draw.count,)))
     if len(many):
         a[many], b[many], c[many] = (_scaled_totals if draw.scales else _carried_totals)(draw, many)
+    if draw.c.is_float and "c" not in draw.unit.absent and not draw.scales:
+        share = 0.07  # each place of an f32 significand is met by 20 of 200,000 vectors
+        left = np.flatnonzero(draw.chance(share, (draw.count,)))
+        a[left], b[left], c[left] = _one_bit_left(draw, left)
+    return a, b, c
+
+
+def _one_bit_left(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
+    """Operands of these rows (n,): a product that c cancels but for one bit, at any place of c's significand.
+    A normalisation that overlooks this bit finds nothing."""
+    size, of_c = rows.shape, draw.c.fraction_bits
+    of_a = min(draw.a.fraction_bits, of_c)
+    of_b = draw.b.fraction_bits if of_a + draw.b.fraction_bits < of_c else 0  # c holds the product
+    x, y = (_anything(draw, np.full(size, bits)) | 1 << bits for bits in (of_a, of_b))
+    low = max(draw.low, lowest_exponent(draw.c), lowest_exponent(draw.d))
+    high = min(draw.high, highest_exponent(draw.c), highest_exponent(draw.d)) - 1
+    first, second = draw.split(draw.pick(min(low + of_c, high), high, size), draw.a, draw.b)
+    spare = np.maximum(of_c - (_length(x * y) - 1), 0)
+    left = _power(draw.pick(0, of_c - 1, size))
+    left = np.where(draw.coins(size) == 1, -left, left)
+    sign = draw.coins(size)
+    a = np.zeros((*size, draw.k), draw.a.dtype)
+    b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), a.shape))
+    row, place = np.arange(len(rows)), draw.pick(0, draw.k - 1, size)
+    a[row, place] = _code(draw.a, sign if draw.a.signed else None, x, first - of_a)
+    b[row, place] = _code(draw.b, None if draw.a.signed else sign, y, second - of_b)
+    c = _code(draw.c, 1 - sign, (x * y << spare) + left, first + second - of_a - of_b - spare)
     return a, b, c
 
 
@@ -687,7 +714,7 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     free = np.where(swapped, bits_a, bits_b) - 1
     own = np.where(swapped, bits_b, bits_a)
     x = np.where(draw.chance(0.8, size), _anything(draw, own - 1), field(draw, own - 1)) | _power(own - 1) | 1
-    width = np.where(draw.chance(0.7, size), free, draw.pick(1, free, size))
+    width = np.where(draw.chance(0.8, size), free, draw.pick(1, free, size))
     wanted = field(draw, width) | _anything(draw, free) & ~(_power(width) - 1)
     y = (wanted.astype(np.uint64) * _inverse(x)).astype(np.int64) & (_power(free) - 1) | _power(free)
     digits_a, digits_b = np.where(swapped, y, x), np.where(swapped, x, y)
@@ -699,7 +726,7 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     ends.append(least - draw.pick(0, draw.kept_bits + 1, size))
     lead = np.clip(np.choose(draw.choice([0] * 6 + [1, 2, 2, 3], size), ends), draw.low, draw.high)
     first, second = draw.split(lead - carries, draw.a, draw.b)
-    share = 0.05  # 20 of 200,000 vectors have half of the least number and, in f32, 31 zeros behind it
+    share = 0.06  # 20 of 200,000 vectors have half of the least number and, in f32, 31 zeros behind it
     small = draw.chance(share, size) & (least - draw.kept_bits - 2 >= draw.low) & (bits_a + bits_b < 63)
     if small.any():
         near = _beside_half_of_a_subnormal(draw, int(small.sum()))
@@ -720,7 +747,8 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def _beside_half_of_a_subnormal(draw: Draw, count: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Digits and exponents of two factors whose product lies next to half of a subnormal result's last place:
-    the fewer digits the result keeps, the more zeros or ones stand between the half and the rest."""
+    the fewer digits the result keeps, the more zeros or ones stand between the half and the rest. In a quarter
+    of the rows the rest is one bit."""
     tries = 64  # of which the nearest counts: 6 places nearer than one
     size = (count,)
     bits_a, bits_b = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
@@ -731,8 +759,22 @@ def _beside_half_of_a_subnormal(draw: Draw, count: int) -> tuple[Ints, Ints, Int
     x = draw.pick((goal >> bits_b) + 1, (1 << bits_a) - 1, (tries, *size))
     y = np.minimum(goal // x + draw.coins(size), (1 << bits_b) - 1)
     nearest = np.abs(x * y - goal).argmin(axis=0), np.arange(count)
-    lead = lowest_exponent(draw.d) - draw.kept_bits + kept - 1
-    return (x[nearest], y[nearest], *draw.split(lead - 1, draw.a, draw.b))
+    x, y, least = x[nearest], y[nearest], lowest_exponent(draw.d) - draw.kept_bits
+    first, second = draw.split(least + kept - 2, draw.a, draw.b)
+    # Exactly half and one bit: an odd x of as many digits as are kept, and y as in `product_bits`. Their last
+    # bits stand `below` places under the result's.
+    rows = draw.chance(0.25, size) & (draw.kept_bits > 1)
+    below = draw.pick(2, bits_b - 1, size)
+    odd = _anything(draw, np.minimum(kept, bits_a)) | _power(np.minimum(kept, bits_a) - 1) | 1
+    rest = ((_power(below - 1) + 1).astype(np.uint64) * _inverse(odd)).astype(np.int64) & (_power(below) - 1)
+    leads = _length(odd) - 1, _length(rest) - 1
+    of_a, of_b = draw.split(least - below + leads[0] + leads[1], draw.a, draw.b)
+    return (
+        np.where(rows, odd, x),
+        np.where(rows, rest, y),
+        np.where(rows, of_a - leads[0] + bits_a - 1, first),
+        np.where(rows, of_b - leads[1] + bits_b - 1, second),
+    )
 
 
 def _inverse(odd: Ints) -> npt.NDArray[np.uint64]:
@@ -765,7 +807,28 @@ def few_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     code = np.uint64(1) << draw.pick(0, draw.c.bits - 1, size).astype(np.uint64)
     c = np.where(empty & draw.chance(0.7, size), code.astype(draw.c.dtype), c)
     c = np.where(draw.chance(0.3, size) & ~anywhere, draw.zeros(draw.c, size), c)
-    return a, _of_few_bits(draw, draw.b, second), c
+    b = _of_few_bits(draw, draw.b, second)
+    # As large a product as such a factor has. With this share each place of a subnormal f16 number is met by
+    # 20 of 200,000 vectors in each of eight products.
+    share = 0.25
+    _put_lone_subnormal(draw, a, b, c, draw.chance(share, size) & ~anywhere, infinite=False)
+    return a, b, c
+
+
+def _put_lone_subnormal(draw: Draw, a: Bits, b: Bits, c: Bits, rows: Rows, infinite: bool) -> None:
+    """Puts into these rows one product of a subnormal number of one bit, which is not zero wherever the bit
+    is, and infinity or one of the largest numbers. All other products and c are zeros."""
+    if not all(fmt.is_float and fmt.has_subnormals and fmt.fraction_bits for fmt in (draw.a, draw.b)):
+        return
+    row = np.flatnonzero(rows)
+    column, in_a = draw.pick(0, draw.k - 1, row.shape), draw.coins(row.shape) == 1
+    a[row], c[row] = 0, draw.zeros(draw.c, row.shape)
+    for fmt, codes, tiny in ((draw.a, a, in_a), (draw.b, b, ~in_a)):
+        least = draw.pick(tiniest_exponent(fmt), lowest_exponent(fmt) - 1, row.shape)
+        most = draw.numbers(fmt, highest_exponent(fmt) - draw.pick(0, 3, row.shape))
+        if infinite and fmt.infinity is not None:
+            most = np.full(row.shape, fmt.infinity, fmt.dtype)
+        codes[row, column] = np.where(tiny, draw.powers(fmt, least, draw.coins(row.shape)), most)
 
 
 def _of_few_bits(draw: Draw, fmt: Format, exponent: Ints) -> Bits:
@@ -816,7 +879,11 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     most, special = draw.numbers(draw.c, at_top - draw.pick(0, 2, size)), special_codes(draw.c)
     special = special[draw.pick(0, len(special) - 1, size)]
     large = np.where(draw.chance(0.5, size), most, special)
-    return a, b, np.where((rest[:, 0] == 3) & draw.chance(0.8, size), large, c)
+    c = np.where((rest[:, 0] == 3) & draw.chance(0.8, size), large, c)
+    # Infinity times a number is not infinity times zero: as often as each bit of such numbers needs it.
+    share = 0.1
+    _put_lone_subnormal(draw, a, b, c, draw.chance(share, size), infinite=True)
+    return a, b, c
 
 
 def _set_scale_classes(draw: Draw, place: Ints, rows: Rows) -> None:

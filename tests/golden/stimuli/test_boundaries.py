@@ -423,3 +423,37 @@ def test_a_zero_check_reads_every_bit_of_c() -> None:
     c = drawn.operands["c"]
     alone = c[drawn.d == c].astype(np.int64)
     assert min(np.count_nonzero(alone == 1 << place) for place in range(31)) >= LEAST
+
+
+def test_one_bit_alone_in_a_nan_in_a_subnormal_and_after_cancellation() -> None:
+    """What a unit overlooks that does not look at every bit: a NaN next to finite numbers, a subnormal factor
+    of the largest numbers and of infinity, and a sum that is one bit below its terms."""
+    ins = golden.instruction("rdna3", "v_dot2_f32_bf16")
+    drawn = vectors(ins).operands
+    formats = {name: get_format("f32" if name == "c" else "bf16") for name in "abc"}
+    values = {name: to_float(fmt, drawn[name]) for name, fmt in formats.items()}
+    finite = {name: np.isfinite(column).reshape(COUNT, -1).all(axis=1) for name, column in values.items()}
+    for name, others in (("a", "bc"), ("b", "ac"), ("c", "ab")):
+        fmt = formats[name]
+        codes = drawn[name].reshape(COUNT, -1).astype(np.int64)
+        fraction = codes & (1 << fmt.fraction_bits) - 1
+        nan = np.isnan(values[name]).reshape(fraction.shape)
+        nan &= (finite[others[0]] & finite[others[1]])[:, None]
+        met = [np.count_nonzero(nan & (fraction == 1 << place)) for place in range(fmt.fraction_bits)]
+        assert min(met) >= LEAST, (name, met)
+    for name, other in ("ab", "ba"):
+        partner = np.abs(values[other])
+        code = drawn[name].astype(np.int64) & 0x7FFF
+        for large in (np.isinf(partner), (partner > 2.0**123) & np.isfinite(partner)):
+            met = [np.count_nonzero(large & (code == 1 << place)) for place in range(7)]
+            assert min(met) >= LEAST, (name, met)
+    sound = finite["a"] & finite["b"] & finite["c"]
+    with np.errstate(invalid="ignore"):
+        products, c = values["a"] * values["b"], values["c"]
+        terms = np.abs(np.column_stack([products, c]))
+        total, top = np.abs(products.sum(axis=1) + c), np.max(terms, axis=1)
+    mantissa, exponent = np.frexp(total)
+    one_bit = sound & (mantissa == 0.5) & (total > 2.0**-126)
+    depth = np.frexp(top)[1] - exponent
+    met = [np.count_nonzero(one_bit & (depth == places)) for places in range(2, 22)]
+    assert min(met) >= LEAST, met
