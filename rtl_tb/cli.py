@@ -438,9 +438,7 @@ def init(
     top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
     instruction: Annotated[
         str | None,
-        typer.Option(
-            "--instruction", help="The instruction that the unit implements: hopper:HMMA.16816.F32."
-        ),
+        typer.Option("--instruction", help="What the unit computes: hopper:HMMA.16816.F32, or my_unit.yaml."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
 ) -> None:

@@ -95,7 +95,7 @@ def _parts(name: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Difference:
-    """In what a name differs from the one that was asked for: how much, and in words."""
+    """In what a name differs from the wanted one: how much, and in words."""
 
     cost: float
     types: bool

@@ -28,7 +28,7 @@ def unit_text(
     ins: Instruction, name: str = "unit", title: str = "", editor: bool = False, named: bool = False
 ) -> str | None:
     """Returns the unit's YAML, or None for what the schema of custom units does not know: a sparse
-    instruction, and modes that change more than values (the number of operations or steps, say); of those,
+    instruction, and modes that change more than values (the number of operations or steps, say); of these,
     each mode alone (`mode_units`) can be written.
 
     Args:

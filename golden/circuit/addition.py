@@ -467,7 +467,7 @@ def _reduced(
     single: bool,
     first: int = 0,
 ) -> Number:
-    """The sum by additions of two terms; each is told its place, an index where it is of the only group."""
+    """The sum by additions of two terms; each gets its place, an index where it is of the only group."""
     if len(terms) == 1:
         return terms[0]
     if order == "tree":

@@ -469,10 +469,10 @@ class Builder:
     # Leading bits -------------------------------------------------------------------------------------------
 
     def leading_zeros(self, word: Word) -> Word:
-        """Zeros above the leading one, in exponent bits; of a word without a one as many as fit in the count
+        """Zeros above the leading one, in exponent bits; of a word without a one the largest count
         or fewer.
 
-        Halves: where the upper 2**n bits are zero, 2**n zeros are counted and the word moves up by as many.
+        Halves: where the upper 2**n bits are zero, 2**n zeros are counted and the word moves up by 2**n.
         """
         words, left, counts = self.words, word, []
         for power in reversed(range((word.width - 1).bit_length())):

@@ -878,7 +878,7 @@ def _index(values: Sequence[int], start: int) -> str | None:
 
 
 def _alike(bodies: Sequence[Sequence[Text]]) -> bool:
-    """Whether all have as many lines."""
+    """Whether all have equally many lines."""
     return len({len(body) for body in bodies}) == 1
 
 

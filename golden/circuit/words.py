@@ -343,7 +343,7 @@ class Words:
 
 def _same(a: Word, b: Word) -> int:
     if a.width != b.width:
-        raise CircuitError(f"words of {a.width} and {b.width} bits; both have to have as many")
+        raise CircuitError(f"words of {a.width} and {b.width} bits; expected equal widths")
     return a.width
 
 
@@ -366,7 +366,7 @@ def evaluate(roots: Iterable[Word], values: Mapping[str, Sequence[int] | Values]
     """The numbers of every word that the roots are made of.
 
     Args:
-        values: numbers of each variable by name, as many of one as of every other.
+        values: numbers of each variable by name, the same count of each.
 
     Raises:
         CircuitError: a variable has no numbers.

@@ -130,7 +130,7 @@ def dissect(
         raise OperandError(found.sentence())
     if not as_json:
         typer.echo(found.report, nl=False)
-    if out is not None and found.missing:  # the report is out, the file that was asked for is not
+    if out is not None and found.missing:  # the report is out, the file of --out is not
         raise OperandError(f"{out} is not written: {found.missing}")
     if not found.explains:
         raise typer.Exit(1)

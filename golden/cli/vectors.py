@@ -44,7 +44,7 @@ def vectors(
         str,
         typer.Option(
             "--level",
-            help="dot: a dot product a record; tile: a whole matrix; fragment: the lanes' registers.",
+            help="dot: a dot product in each vector; tile: whole matrices; fragment: registers of the lanes.",
             autocompletion=lambda: ["dot", "tile", "fragment"],
         ),
     ] = "dot",
@@ -53,7 +53,7 @@ def vectors(
     kinds: Annotated[
         str | None,
         typer.Option(
-            "--kinds", help="Weights of the stimulus kinds, such as narrow=2,tie=1 (default: equal)."
+            "--kinds", help="Shares of the kinds of vectors, such as narrow=2,tie=1 (default: all)."
         ),
     ] = None,
     format_: Annotated[

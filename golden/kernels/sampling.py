@@ -200,7 +200,7 @@ class _Remembering(Block):
     def _together(self, many: list[Runs]) -> Bits:
         """Codes (elements, chains, 1, 1) of d after chains from zero.
 
-        A call of the core takes as many steps as it can of every chain that still has them. What is left of
+        A call of the core takes all the steps that it can of every chain that still has them. What is left of
         each chain is a sum of smaller powers of two: one call more for each of them.
         """
         unit, longest = self.plan.instruction, self.longest
@@ -218,7 +218,7 @@ class _Remembering(Block):
         counts = [longest] * int(lengths.max(initial=0) // longest)
         counts += [longest >> down for down in range(1, longest.bit_length())]
         for count in counts:
-            # Shorter pieces come last, each once: then fewer than twice as many steps are left.
+            # Shorter pieces come last, each once: then fewer than twice that number of steps are left.
             (which,) = np.nonzero(lengths - done >= count)
             if not len(which):
                 continue

@@ -61,7 +61,7 @@ def flash(
             with their number in place of the queries'.
         fmt: "f16" or "bf16".
         scale: of the scores; default: head^(-1/2).
-        causal: a query sees the keys up to its own place; then there are as many keys as queries.
+        causal: a query sees the keys up to its own place; then keys and queries are equal in number.
         processors: of the GPU; an H100 SXM and an H200 have 132. With fewer queries than these can take,
             keys are split.
 
@@ -153,7 +153,7 @@ def _check_shapes(q: Numbers, k: Numbers, v: Numbers, causal: bool) -> None:
             "head) and twice (batch, heads, keys, head)"
         )
     if causal and q.shape[2] != k.shape[2]:
-        raise ShapeError(f"causal with {q.shape[2]} queries and {k.shape[2]} keys, expected as many")
+        raise ShapeError(f"causal with {q.shape[2]} queries and {k.shape[2]} keys, expected equal numbers")
 
 
 def _tile(tiles: dict[int, tuple[int, int]], head: int) -> tuple[int, int]:

@@ -152,7 +152,7 @@ def attention(
 
     Args:
         q, k, v: (batch, heads, queries, head), and (batch, heads, keys, head) twice.
-        causal: a query sees the keys up to its own place; then there are as many keys as queries.
+        causal: a query sees the keys up to its own place; then keys and queries are equal in number.
         scale: of the scores; default: head^(-1/2).
         backend: which kernels. PyTorch 2.11 takes cuDNN's on an H200 unless `sdpa_kernel` asks for another;
             they have no model here.

@@ -180,7 +180,7 @@ def _wgmma(call: Dot) -> Steps:
     unit = f"wgmma.mma_async.sync.aligned.m64n128k{k}.{call.d}.{'.'.join(types)}"
     options: dict[str, Any] = {"a": "f32", "b": "f32", "convert": "none"} if call.a == "f32" else {}
     if call.a in FP8 and call.d == "f32" and call.imprecise <= call.k:
-        # The partial sum is added as soon as it has as many products as allowed: whole instructions.
+        # The partial sum is added as soon as it has all products that are allowed: whole instructions.
         return Steps(plan("hopper", unit, **options), -(-call.imprecise // k) * k)
     return Steps(plan("hopper", unit, c="seed", **options))
 

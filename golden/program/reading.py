@@ -185,7 +185,12 @@ class StepReader:
 
     def _word(self, key: str) -> int | None:
         fmt = self.values.get("format") or self.out
-        value = self.section.take_int(key, 0, (1 << fmt.bits) - 1, None)
+        value = self.section.take_int(key, 0, (1 << 64) - 1, None)
+        if value is not None and value >> fmt.bits:
+            raise self.section.error(
+                f"key '{key}' is {value:#x}, expected a code of {fmt.name}, at most {(1 << fmt.bits) - 1:#x}",
+                key,
+            )
         return fmt.nan if value is None else int(value)
 
     def _candidates(self, key: str, rule: Candidates) -> tuple[Candidate, ...]:

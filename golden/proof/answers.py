@@ -9,7 +9,7 @@ it is about, the facts, and what is assumed. So an answer does not depend on the
 unit or on the rest of the proof, and a unit that was changed asks only what the change touches. `unknown` has
 the seconds that were not enough, `holds` the values of the variables.
 
-Nothing here is trusted. An answer saves the search a question; each lemma of a proof is asked again of other
+Nothing here is trusted. An answer saves the search a question; each lemma of a proof is solved again by other
 solvers (golden/proof/checker.py), which do not read this file, and values are tried on the circuits. A line
 that says what is not so can make a verdict OPEN, and no verdict PROVED or REFUTED.
 """
@@ -54,7 +54,7 @@ class Answers:
         self.taken = len(self._seconds) + len(self._holds)
 
     def seconds(self, text: str) -> float:
-        """For how long a question was asked in vain; infinity: it has the answer NEVER."""
+        """For how long the solver searched in vain; infinity: it has the answer NEVER."""
         return self._seconds.get(_key(text), 0.0)
 
     def holds(self, text: str) -> tuple[int, ...] | None:

@@ -60,7 +60,7 @@ class _Cases:
     """The cases of one equality. A case is a path: an interval of the first amount, where that is one value
     perhaps one of the next, and so on.
 
-    Invariant: the cases of `found`, which are lemmas, and those that are still to be asked do not overlap,
+    Invariant: the cases of `found`, which are lemmas, and those that are still open do not overlap,
     and together they are every case.
     """
 
@@ -92,7 +92,7 @@ class _Cases:
         return self.prover.question(self.left, self.right, frozenset(free), self.found, _LAST, "cases")
 
     def _next(self, case: tuple[Interval, ...]) -> list[tuple[Interval, ...]]:
-        """The cases that are all of a case, the last one to be asked first; none: it cannot be split."""
+        """The cases that are all of a case, the next one last; none: it cannot be split."""
         if case and (halves := case[-1].halves()):
             return [(*case[:-1], half) for half in halves]
         if len(case) == len(self.shifters):
@@ -115,13 +115,13 @@ class _Cases:
             return [Answer(UNKNOWN)] * len(cases)
         one = words.constant(1, 1)
         bits = [words.either(words.invert(self._condition(case)), self.same) for case in cases]
-        asked = [
+        questions = [
             (bit, one, self.free, self.facts, min(self._seconds(case), left), "case")
             for bit, case in zip(bits, cases, strict=True)
         ]
-        self.prover.ahead(asked)
+        self.prover.ahead(questions)
         answers = []
-        for bit, question in zip(bits, asked, strict=True):
+        for bit, question in zip(bits, questions, strict=True):
             place, answer = self.prover.question(*question)
             if place is not None:
                 self.found.append(Fact(place, bit, frozenset()))

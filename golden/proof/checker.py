@@ -3,10 +3,10 @@
     check(certificate, seconds).by  # {"z3 5.4.1": 180, "bitwuzla without rewriting": 3, ...}
 
 1. The lemmas are in order: each assumes bits that earlier ones prove.
-2. Each lemma holds. A question to the solver is written anew as text and asked of z3, or where that has no
+2. Each lemma holds. A question to the solver is written anew as text for z3, or where that has no
    answer in time of bitwuzla without its rewriting. Two words that are said to be the same sum are made of
    additions, products, choices and bitwise operations alone, and are computed at random and extreme values of
-   the words they are made of; their lowest bits are asked of the solver: a sum that is another one differs
+   the words they are made of; the solver compares their lowest bits: a sum that is another one differs
    there or in half of all values, one of products of n words in one of 2^n.
 3. They compose: the unit's result is made again, word by word, and becomes the specification's.
 
@@ -102,15 +102,15 @@ def check(
     start = time.monotonic()
     by: dict[str, int] = {}
     _composed(certificate)
-    asked = _Asked(list(_solvers()), each)
+    solvers = _Asked(list(_solvers()), each)
     questions = {place: _question(certificate, place) for place in _used(certificate)}
     if executor is not None:
         long = [text for place, text in questions.items() if certificate.lemmas[place].method == SOLVER]
-        asked.ahead(executor, [text for text in long if text is not None], start + seconds)
+        solvers.ahead(executor, [text for text in long if text is not None], start + seconds)
     for place, text in questions.items():
         if time.monotonic() > start + seconds:
             raise NotAProof(f"its lemmas from {place} on were not checked in {seconds:g} s")
-        name = _check_lemma(certificate, place, text, asked)
+        name = _check_lemma(certificate, place, text, solvers)
         by[name] = by.get(name, 0) + 1
     return Checked(by, time.monotonic() - start)
 
@@ -147,7 +147,7 @@ def _used(proof: Certificate) -> list[int]:
 
 
 class _Asked:
-    """Questions to the solvers, one after the other. A text is asked once: that is for all lemmas of one
+    """Questions to the solvers, one after the other. A text is solved once: that is for all lemmas of one
     structure.
 
     Args:
@@ -187,12 +187,12 @@ class _Asked:
 
 def _answers(texts: Sequence[str], each: float, seconds: float) -> dict[str, str]:
     """Those of some questions that have no answer but NEVER, each with the solver that said it."""
-    asked, until = _Asked([*_solvers()], each), time.monotonic() + seconds
+    solvers, until = _Asked([*_solvers()], each), time.monotonic() + seconds
     return {
         text: name
         for text in texts
         if time.monotonic() < until
-        for answer, name in [asked.of(text)]
+        for answer, name in [solvers.of(text)]
         if answer == NEVER
     }
 
@@ -237,7 +237,7 @@ def _lowest(proof: Certificate, lemma: Lemma, bits: int) -> str:
     return smtlib([words.invert(words.equal(*pair)), *proof.assumed], lemma.free)
 
 
-def _check_lemma(proof: Certificate, place: int, question: str | None, asked: _Asked) -> str:
+def _check_lemma(proof: Certificate, place: int, question: str | None, solvers: _Asked) -> str:
     """What showed that a lemma holds."""
     lemma = proof.lemmas[place]
     if question is None:
@@ -245,7 +245,7 @@ def _check_lemma(proof: Certificate, place: int, question: str | None, asked: _A
     if lemma.method == LINEAR:
         for bits in LOWEST:
             text = question if bits == LOWEST[0] else _lowest(proof, lemma, bits)
-            answer, name = asked.of(text, SUMS)
+            answer, name = solvers.of(text, SUMS)
             if answer == NEVER:
                 return f"values, and {name} for the lowest bit{'s' if bits > 1 else ''}"
             if answer != UNKNOWN:
@@ -253,7 +253,7 @@ def _check_lemma(proof: Certificate, place: int, question: str | None, asked: _A
         else:
             return "values alone"
     else:
-        answer, name = asked.of(question)
+        answer, name = solvers.of(question)
         if answer == NEVER:
             return name
     if answer != UNKNOWN:

@@ -213,7 +213,7 @@ class Forms:
             return [*atom.words]
         if atom.op == "mul":
             inner = [each for arg in atom.args for each in self._factors(arg, atom.width)]
-            # Its own width has to hold the product, or all that is asked of it.
+            # Its own width has to hold the product, or all that the question needs of it.
             if sum(each.width for each in inner) <= atom.width or atom.width >= width:
                 return inner
         return [atom]

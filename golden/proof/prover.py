@@ -1,6 +1,6 @@
 """Statements about words, proved one after the other, each from those before it.
 
-A statement is asked of the solver in several ways, the cheapest first: words that both sides have in common
+A statement goes to the solver in several forms, the cheapest first: words that both sides have in common
 are free, then the named points of the specification, then products alone, then nothing. What holds for free
 words holds for what the circuit computes there; facts that were proved before say what these can be.
 """
@@ -38,7 +38,7 @@ CODES = "codes"
 _FEW = 2
 _LONG = frozenset({"mul", "shl", "lshr", "ashr"})
 _PATIENCE, _MOST_PATIENCE = 4.0, 16.0
-"""How much longer a question is asked that has none of these operations, and the seconds up to which it is:
+"""How much longer the solver works on a question without these operations, and the seconds up to which:
 of adders and choices alone a solver does find the answer, of 166 bits in 9 s."""
 
 
@@ -52,7 +52,7 @@ class Fact:
     cut: frozenset[Word]
 
 
-Asked = tuple[Word, Word, frozenset[Word], Sequence[Fact], float, str]
+Query = tuple[Word, Word, frozenset[Word], Sequence[Fact], float, str]
 """What Prover.question takes."""
 
 
@@ -64,7 +64,7 @@ class Prover:
         points: named words of the specification.
         assumed: bits that are taken to be 1 in every question.
         codes: words of the specification that are codes.
-        answers: to questions that were asked before, by this prover or by another one.
+        answers: to earlier questions, of this prover or of another one.
         executor, jobs: processes that answer questions, and how many; None: this one does it alone.
         until: the time, as time.monotonic has it, at which it stops with OutOfTime.
     """
@@ -221,9 +221,9 @@ class Prover:
         start = time.monotonic()
         if start > self.until:
             raise OutOfTime
-        asked = self._conditions(left, right, facts)
+        conditions = self._conditions(left, right, facts)
         # A question of the same structure has the same answer: NEVER, values, or none in the same seconds.
-        question = Question(asked, free)
+        question = Question(conditions, free)
         text = question.text
         known = self.answers.seconds(text)
         if known < math.inf:
@@ -232,7 +232,7 @@ class Prover:
             answer = Answer(UNKNOWN)
             if known < seconds:
                 self.asked += 1
-                answer = self.solver.ask(asked, free, seconds, self.until)
+                answer = self.solver.ask(conditions, free, seconds, self.until)
             if answer.result == UNKNOWN and time.monotonic() < self.until:
                 self.answers.keep(text, seconds)
             elif answer.result == HOLD:
@@ -248,17 +248,15 @@ class Prover:
         apart = self.words.invert(self.words.equal(left, right))
         return [apart, *(each.bit for each in facts), *self.assumed]
 
-    def ahead(self, questions: Sequence[Asked]) -> None:
+    def ahead(self, questions: Sequence[Query]) -> None:
         """Asks several questions at a time, where there are processes: `question` knows the answers then."""
         if self.executor is None or len(questions) < 2:
             return
-        texts = {
-            smtlib(self._conditions(asked[0], asked[1], asked[3]), asked[2]): asked[4] for asked in questions
-        }
+        texts = {smtlib(self._conditions(each[0], each[1], each[3]), each[2]): each[4] for each in questions}
         new = {
-            text: asked
-            for text, asked in texts.items()
-            if self.answers.seconds(text) < asked and self.answers.holds(text) is None
+            text: seconds
+            for text, seconds in texts.items()
+            if self.answers.seconds(text) < seconds and self.answers.holds(text) is None
         }
         self.asked += len(new)
         answers = self.executor.map(ask_text, new.keys(), new.values()) if new else []

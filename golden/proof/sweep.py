@@ -53,7 +53,7 @@ _COMPLETIONS = 3
 seconds."""
 _COMPLETION_SECONDS = 4.0
 _SUSPECTS, _SUSPECT_SECONDS = 2, 10.0
-"""Registers that differ for values of the free words alone: so many, those nearest the operands, are asked
+"""Registers that differ for values of the free words alone: this many, nearest the operands, are asked
 about with one factor of each product known. A sum that is wrong at one of 2^64 values took 3 s."""
 _SHIFTED = 8
 """Bits of the words that may be a register in another frame: of fewer bits many are alike by chance."""
@@ -171,9 +171,9 @@ class Sweep:
             for word in self.own:
                 if word.op == "mul":
                     self.prover.bounded(word, ranges)
-            for asked, facts in ((_RANGE, self.ranges), (_FACT, self.facts)):
+            for kind, facts in ((_RANGE, self.ranges), (_FACT, self.facts)):
                 for name, bit in facts:
-                    if not self.prover.fact(name, bit, asked):
+                    if not self.prover.fact(name, bit, kind):
                         self.unproved_facts.append(name)
             self.tell(f"{len(self.ranges) + len(self.facts) - len(self.unproved_facts)} facts proved")
             for ways in _PASSES:
@@ -237,8 +237,8 @@ class Sweep:
             known = max(codes, key=lambda code: _distinct(code, bits, width))
             held = self.words.equal(self._variable(factor), self.words.constant(known, width))
             apart = self.words.invert(self.words.equal(one, other))
-            asked = [apart, held, *self.assumed]
-            answer = self.prover.solver.ask(asked, (), _SUSPECT_SECONDS, self.prover.until)
+            question = [apart, held, *self.assumed]
+            answer = self.prover.solver.ask(question, (), _SUSPECT_SECONDS, self.prover.until)
             if answer.result == HOLD and self._tried(one, other, answer.variables):
                 return True
         return False
@@ -250,8 +250,8 @@ class Sweep:
             Refuted: there are some.
         """
         apart = self.words.invert(self.words.equal(self.unit, self.spec))
-        asked = [apart, *self.assumed, *conditions]
-        answer = self.prover.solver.ask(asked, (), _COMPLETION_SECONDS, self.prover.until)
+        question = [apart, *self.assumed, *conditions]
+        answer = self.prover.solver.ask(question, (), _COMPLETION_SECONDS, self.prover.until)
         if answer.result == HOLD:
             self._learn({name: [answer.variables.get(name, 0)] for name in self.widths})
 

@@ -35,12 +35,12 @@ from golden.proof.sweep import OPEN, PROVED, REFUTED, Refuted, Sweep, Tell
 from golden.workers.pool import workers
 
 FAULTS = 2
-"""Faults that are planted in the unit, one after the other, and as many in the specification: all of these
+"""Faults planted in the unit, one after the other, and the same number in the specification: all of these
 have to be refuted."""
 SPARE = 2
-"""Further ones, in the place of those that are neither refuted nor proved in time."""
+"""Further ones, for faults that are neither refuted nor proved in time."""
 CHANGED = 10.0, 30.0
-"""Seconds of the search for a changed specification, which a known vector refutes after them: as many as the
+"""Seconds of the search for a changed specification, which a known vector refutes after them: those that the
 search for the proof took, since one that would prove the change takes as long; at least and at most these."""
 _AT_A_TIME = 1 << 20
 """Operands of one run of a simulation."""
@@ -115,11 +115,11 @@ class Outcome:
 
     @property
     def status(self) -> int:
-        """The exit status of a command that was asked for a proof."""
+        """The exit status of a command that proves."""
         return {PROVED: 0, REFUTED: 1}.get(self.verdict, 2)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for machines; without the values, which whoever asked replays."""
+        """Plain values, for machines; without the values, which the caller replays."""
         return {
             "verdict": self.verdict,
             "points": self.points,
@@ -157,7 +157,7 @@ def decide(
             golden/proof/answers.py; None: there is none.
 
     Raises:
-        ToolMissing: bitwuzla is not installed. As `confirm` of those that are changed does.
+        ToolMissing: bitwuzla is not installed. As `confirm` of changed ones does.
     """
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(workers(jobs)) if jobs > 1 else None
@@ -312,7 +312,7 @@ def _simulated(small: Exhaustion, simulation: Simulation, count: int, until: flo
 
 
 def _joined(small: Exhaustion) -> Iterator[dict[str, Values]]:
-    """All operands, as many at a time as a run of a simulator is worth."""
+    """All operands, in parts that are worth a run of a simulator."""
     held: list[dict[str, Values]] = []
     for given in small.blocks():
         held.append(small.columns(given))

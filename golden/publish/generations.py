@@ -91,7 +91,7 @@ def changes(old: str, new: str) -> Changes:
 
 
 def _same_names(old: str, new: str) -> bool:
-    """Whether both use the same names, most of those of the one with fewer: AMD renamed all its matrix
+    """Whether both use the same names, most names of the one with fewer: AMD renamed all its matrix
     instructions between CDNA2 and CDNA3, not its dot products."""
     before, after = (architectures.get_architecture(one).names().keys() for one in (old, new))
     return 2 * len(before & after) > min(len(before), len(after))
@@ -206,8 +206,7 @@ class Aspect:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that differs between two programs. `explains`: it is one of those that the shortest
-    example shows."""
+    """A parameter that differs between two programs. `explains`: the shortest example shows it."""
 
     name: str
     old: str

@@ -79,14 +79,14 @@ def step_rows(op: str) -> list[Row]:
 def _algorithms() -> str:
     rows: list[list[str]] = []
     for algorithm in algorithms().values():
-        base = get_algorithm(algorithm.chain_of) if algorithm.chain_of else algorithm
         found = [
             [f"`{name}`", _parameter(rule), _parameter_default(rule), escaped(rule["meaning"])]
-            for name, rule in (base.parameters or {}).items()
+            for name, rule in (algorithm.parameters or {}).items()
         ]
         if algorithm.chain_of:
-            meaning = f"a chain of `{base.name}`, this many products each"
-            found = [["`products`", f"1 to {MAX_K}", "needed", meaning], *found]
+            more = ", with its parameters" if get_algorithm(algorithm.chain_of).parameters else ""
+            meaning = f"a chain of `{algorithm.chain_of}`, this many products each{more}"
+            found = [["`products`", f"1 to {MAX_K}", "needed", meaning]]
         names = " or ".join(f"`{word}`" for word in (algorithm.name, *algorithm.aliases))
         for index, row in enumerate(found or [["none", "", "", ""]]):
             rows.append([names if index == 0 else "", *row])

@@ -250,8 +250,8 @@ def assets() -> list[str]:
 
 
 def copy_files(site: Path, vectors: bool) -> None:
-    """Copies into the built site what its pages link to as files: pictures, manifests and, where they are
-    asked for, the recorded vectors."""
+    """Copies into the built site what its pages link to as files: pictures, manifests and, if `vectors` is
+    set, the recorded vectors."""
     for name in assets():
         _copy(docs_folder() / name, site / name)
     root = checkout()

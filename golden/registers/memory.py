@@ -30,7 +30,7 @@ def swizzled(address: int, swizzle: int) -> int:
     them for 32 bytes, two for 64, three for 128."""
     if not swizzle:
         return address
-    bits = swizzle // CHUNK - 1  # 1, 3, 7: as many chunks as a row has, less one
+    bits = swizzle // CHUNK - 1  # 1, 3, 7: the chunks of a row, less one
     # Bits of the byte address from here on are those that a swizzle reads: lines of 128 bytes.
     line_bit = 7
     return address ^ (address >> line_bit & bits) << 4

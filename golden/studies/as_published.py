@@ -21,7 +21,7 @@ from golden.unit import Unit
 NAME = "as-published"
 
 
-_NOT_ASKED = "No chip was asked here: `--gpu` asks the one in this machine."
+_NOT_ASKED = "No chip was measured here: `--gpu` measures the one in this machine."
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ CASES = (
 @dataclass(frozen=True)
 class Answers:
     """What one case's units answer: the words of the dot product that separates them, how many random ones
-    differ, and with whom a chip agrees in these (None where none was asked)."""
+    differ, and with whom a chip agrees in these (None without a chip)."""
 
     case: Case
     ours: int
@@ -118,7 +118,7 @@ def drawn(ins: Instruction, samples: int) -> dict[str, npt.NDArray[Any]]:
     products are small and what stands next to a zero is large, so that a zero would raise their maximum."""
     rng = np.random.default_rng(9)
     a, b = (rng.integers(0, 1 << 16, (samples, ins.k)).astype(np.uint16) for _ in "ab")
-    # Some elements of a are zero: what zeros do is asked, too.
+    # Some elements of a are zero: so what zeros do counts, too.
     share = 0.25
     zero = rng.random(a.shape) < share
     small = np.broadcast_to(np.arange(samples)[:, None] % 2 == 1, a.shape)
@@ -141,13 +141,13 @@ def ask(case: Case, samples: int, chip: Chip | None = None) -> Answers:
     ours, theirs = case.ours.ins.dot(**many), case.published.dot(**many)
     apart = ours != theirs
     found = Answers(case, word(case.ours.ins), word(case.published), int(apart.sum()))
-    for asked in and_on(chip, [case.ours]):
-        if asked.on is None:
+    for unit in and_on(chip, [case.ours]):
+        if unit.on is None:
             continue
-        words = np.ravel(asked.answering.dot(**many))[apart]
+        words = np.ravel(unit.answering.dot(**many))[apart]
         agree = (int((words == which[apart]).sum()) for which in (ours, theirs))
         return Answers(
-            case, found.ours, found.published, found.differ, asked.on.name, word(asked.answering), *agree
+            case, found.ours, found.published, found.differ, unit.on.name, word(unit.answering), *agree
         )
     return found
 
@@ -160,11 +160,11 @@ def run(
     for step, case in enumerate(CASES):
         found.append(ask(case, samples, chip))
         progress(step + 1, len(CASES))
-    asked = tuple(and_on(chip, (case.ours for case in CASES)))
+    subjects = tuple(and_on(chip, (case.ours for case in CASES)))
     return Study(
         NAME,
         samples,
-        _findings(found, samples, asked),
+        _findings(found, samples, subjects),
         [_table(found)],
         data={
             one.case.file: {
@@ -180,11 +180,11 @@ def run(
             }
             for one in found
         },
-        units=asked,
+        units=subjects,
     )
 
 
-def _findings(found: list[Answers], samples: int, asked: tuple[Subject, ...]) -> str:
+def _findings(found: list[Answers], samples: int, subjects: tuple[Subject, ...]) -> str:
     apart = "; ".join(
         f"{one.case.ours.chip}, {one.case.said()}: {one.ours:#010x} by ours, {one.published:#010x} by theirs"
         for one in found
@@ -193,7 +193,7 @@ def _findings(found: list[Answers], samples: int, asked: tuple[Subject, ...]) ->
         f"{one.differ:,} on {one.case.ours.chip} ({percent(one.differ / samples)})" for one in found
     )
     decided = "\n- ".join(_decided(one) for one in found if one.answered is not None) or _NOT_ASKED
-    who = who_answered(asked)
+    who = who_answered(subjects)
     return findings(
         NAME, apart=apart, samples=samples, shares=shares, decided=decided, who=who[0].upper() + who[1:]
     )

@@ -108,8 +108,8 @@ class Matrix(Measured[bench.Result]):
 
     def _late(self) -> dict[str, str]:
         """What this nvcc is too old for, and the version that has it; by label."""
-        asked = ((one.label, build.too_new(one.ins)) for one in self._chosen if one.ins is not None)
-        return {label: reason for label, reason in asked if reason}
+        known = ((one.label, build.too_new(one.ins)) for one in self._chosen if one.ins is not None)
+        return {label: reason for label, reason in known if reason}
 
     def _known(self, late: dict[str, str]) -> list[Subject]:
         return [subject for subject in self._chosen if subject.label not in late]
@@ -227,8 +227,9 @@ def _loop_text(item: bench.Built | tuple[Subject, str]) -> str:
     if isinstance(item, tuple):
         return f"{item[0].label}: {item[1]}"
     loop = ", ".join(f"{n} x {name}" for name, n in item.loop.items())
-    asked = "; ".join(f"{name} {cycles:.2f}" for name, cycles in item.stalls.items() if item.subject.printed)
-    return f"{item.subject.label}: {loop or 'a subroutine'}{asked and f'; stall counts of a round: {asked}'}"
+    stalls = "; ".join(f"{name} {cycles:.2f}" for name, cycles in item.stalls.items() if item.subject.printed)
+    more = f"; stall counts of a round: {stalls}" if stalls else ""
+    return f"{item.subject.label}: {loop or 'a subroutine'}{more}"
 
 
 def _chain_text(item: BuiltScalar | tuple[str, str]) -> str:

@@ -129,7 +129,7 @@ def assemble(ptx: str, arch: str) -> bytes:
     """Compiles PTX to a cubin of one target, such as "sm_90a", with ptxas alone.
 
     Raises: RefusedLines: ptxas refused lines of the text; it names all of them. CompileError: it failed
-        otherwise. ToolMissing: no ptxas. FileFormatError: the disk is full.
+        in another way. ToolMissing: no ptxas. FileFormatError: the disk is full.
     """
     ptxas = require("ptxas")
     key = cache_key("ptx", _about(ptxas), arch, ptx)

@@ -145,8 +145,8 @@ def digest_of(vectors: VectorSet) -> str:
 
 
 def _covered(vectors: VectorSet) -> Coverage:
-    """The coverage of the first COVERED dot products, and of up to twice as many more if bins are missing;
-    tiles are counted whole, at least one."""
+    """The coverage of the first COVERED dot products, or of up to 3 * COVERED if bins are missing; tiles are
+    counted whole, at least one."""
     from golden.cover.coverage import Coverage
 
     coverage = Coverage(vectors.instruction)

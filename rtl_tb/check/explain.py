@@ -102,7 +102,7 @@ class _Work:
     @property
     def job_to_repair(self) -> Job:
         """The run that shows it. A trial of a change ends with its last result; so idle cycles before others
-        have to show a result that nothing asked for."""
+        have to show a result that belongs to no vector."""
         job = self.job if self.synthesised is None else self.synthesised.job
         if not self.handshake_alone or job.traffic.idle:
             return job

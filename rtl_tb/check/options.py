@@ -48,7 +48,7 @@ class Options:
         explain: whether a failure is minimised and diagnosed.
         budget: seconds after which a failing check ends, with the explanation that it has then. The
             explanation has half of them in any case, however long the unit was built. A unit that passes has
-            as many for gate-level simulation. Infinity: no limit.
+            the same for gate-level simulation. Infinity: no limit.
         repair: seconds for the search for the change of the DUT's text that makes its results right, if no
             hypothesis explains them; None: the rest of `budget`; 0: no search.
         dissect: seconds for finding the unit that the DUT is, if no hypothesis explains it; 0: it is not
@@ -110,7 +110,7 @@ class Options:
 
 
 def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:
-    """The traffic with as many of its resets as a unit that keeps its accumulator can have in bounded time,
+    """The traffic with those of its resets that a unit that keeps its accumulator can have in bounded time,
     at least one: with vectors of one long sequence every reset is a run of its own."""
     if not vectors.instruction.state or not len(vectors):
         return traffic

@@ -26,7 +26,7 @@ _SOME = 500
 """Failing vectors up to which a unit is run without traffic first: if all of these also fail then, the
 traffic is not the cause."""
 _BY_CHANCE = 20
-"""Traffic is the cause if at most one vector in 20 of those that are wrong only with it is wrong only without
+"""Traffic is the cause if at most one in 20 of the vectors that are wrong only with it is wrong only without
 it; if there are more, the answers change at random. Vectors that are wrong only with traffic are also more
 than one in 20 of all wrong ones, or several."""
 _SEVERAL = 8

@@ -105,9 +105,9 @@ def at_once(found: Match, module: Module, structure: Structure) -> bool:
 
 def registers_of(found: Match, module: Module, structure: Structure) -> dict[str, int]:
     """How many registers lie between each operand and the result, where some have fewer than others and
-    come later by as many cycles: a c that joins behind the product, or operands that meet a weight which a
-    register keeps. Nothing where they come together, or where the valid of the result may be that of a unit
-    of many cycles: how many, its registers do not show."""
+    come later by that number of cycles: a c that joins behind the product, or operands that meet a weight
+    which a register keeps. Nothing where they come together, or where the valid of the result may be that of
+    a unit of many cycles: how many, its registers do not show."""
     roles = [role for role in ("a", "b", "c") if role in found.roles]
     if len(roles) < 2 or "d" not in found.roles or "in_ready" in found.roles:
         return {}

@@ -312,8 +312,8 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
     architecture, colon, rest = name.partition(":")
     if name == PLACEHOLDER:
         raise document.error(
-            f"replace `{name}` in line {document.lines['instruction']}: it stands where a draft had no "
-            "instruction to write; `mmagold list` has them, or write `unit: my_unit.yaml` instead",
+            f"replace `{name}` in line {document.lines['instruction']} by an instruction "
+            "(`mmagold list` has them), or the line by `unit: my_unit.yaml`",
             "instruction",
         )
     if not colon or rest.startswith(":"):

@@ -66,7 +66,7 @@ class Transaction:
         steady: whether the unit takes operands in any cycle and any state and has the same result of them,
             whatever it takes before and after: what holds of one transaction holds in traffic without stalls.
         registers: what its registers hold in the cycles of the transaction, by signal and cycle.
-        signals: words that signals which were asked for hold in these cycles, by name.
+        signals: words that the wanted signals hold in these cycles, by name.
     """
 
     result: Word
@@ -395,7 +395,7 @@ class _Cell:
         return self.words.extend_signed(word, width) if signed else self.words.extend(word, width)
 
     def operands(self, width: int) -> tuple[Word, Word]:
-        """A and B as wide as asked, extended by their signs where both have one."""
+        """A and B as wide as wanted, extended by their signs where both have one."""
         signed = bool(self.number("A_SIGNED") and self.number("B_SIGNED"))
         return self.sized(self.input("A"), width, signed), self.sized(self.input("B"), width, signed)
 

@@ -46,8 +46,8 @@ def macros_of(dut: Dut) -> list[str]:
     """The macros of tools that a unit's text asks for and that dut.yaml does not define."""
     files = [*dut.sources, *(file for folder in dut.include for file in sorted(Path(folder).rglob("*.*v*")))]
     text = "\n".join(read(file) for file in files if file.is_file())
-    asked = set(re.findall(r"`(?:ifn?def|elsif)\s+(\w+)", text))
-    return [name for name in MACROS if name in asked and name not in dut.defines]
+    tested = set(re.findall(r"`(?:ifn?def|elsif)\s+(\w+)", text))
+    return [name for name in MACROS if name in tested and name not in dut.defines]
 
 
 def two_readings(dut: Dut) -> str | None:
