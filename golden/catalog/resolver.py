@@ -445,7 +445,8 @@ class Resolver:
         """The instructions that `mmagold list NAME` shows; empty where it shows none."""
         chip = self.meant(name)
         if chip is not None:
-            return f"; '{name}' is {chip}, an architecture: mmagold list {name} lists its instructions"
+            what = "an architecture" if name == chip else f"{chip}, an architecture"
+            return f"; '{name}' is {what}: mmagold list {name} lists its instructions"
         found = [(one, list(self.search(one, name))) for one in among if name.strip()]
         count = sum(len(names) for _, names in found)
         if count == 0:

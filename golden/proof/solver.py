@@ -50,7 +50,7 @@ class Solver:
 
     def __init__(self) -> None:
         if importlib.util.find_spec("bitwuzla") is None:
-            raise ToolMissing(f"bitwuzla, which proves, was not found; install it with: {GET_BITWUZLA}")
+            raise ToolMissing(f"the solver bitwuzla was not found; install it with: {GET_BITWUZLA}")
         self.api: Any = importlib.import_module("bitwuzla")
         self.manager = self.api.TermManager()
         self._terms: dict[Word, Any] = {}
