@@ -498,7 +498,7 @@ def qualify(
 ) -> None:
     """Plants faults in correct units and counts how many the vectors find.
 
-    Exit status: 0 all found or proved equivalent, 1 a fault survives."""
+    Exit status: 0 all found or proved equivalent, 1 a fault survives or is not named."""
     from golden.explain.terminal import PlainConsole
     from golden.files.output import write_text
     from rtl_tb.qualify import qualification

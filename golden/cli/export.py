@@ -177,7 +177,8 @@ def export(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write this file instead of stdout; dpi, uvm: this folder.")
+        Path | None,
+        typer.Option("--out", help="Write this file instead of stdout; dpi, sv, uvm: this folder."),
     ] = None,
     prefix: Annotated[
         str | None, typer.Option("--prefix", help="c, dpi, uvm: start of all names (default: NAME's).")

@@ -48,7 +48,7 @@ def invariance(
         str, typer.Option("--m", help="Batch sizes, such as 1-512,1024; default: 1-512 and larger ones.")
     ] = "",
     record: Annotated[
-        Path | None, typer.Option("--record", help="Write what the GPU answered to this file.")
+        Path | None, typer.Option("--record", help="Write the results of the GPU to this file.")
     ] = None,
     given: Annotated[
         Path | None, typer.Option("--from", help="A recording, instead of the GPU in this machine.")

@@ -1,4 +1,4 @@
-"""What the report says of the usual faults: the table of docs/diagnosis.md.
+"""What the report says of the usual faults: the table of docs/reports/usual-faults.md.
 
     python -m rtl_tb.qualify.usual_faults
 
@@ -20,7 +20,7 @@ from rtl_tb.check.check import check_dut
 from rtl_tb.check.options import Options
 from rtl_tb.qualify.mutants import FOLDER, Mutant, read_mutants
 
-PAGE = "diagnosis.md"
+PAGE = "reports/usual-faults.md"
 BEGIN, END = "<!-- usual faults: python -m rtl_tb.qualify.usual_faults -->", "<!-- end of usual faults -->"
 _HEAD = ("| Unit | Planted | The report says: your unit is ... with |", "|---|---|---|")
 

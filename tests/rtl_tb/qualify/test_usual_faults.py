@@ -1,4 +1,4 @@
-"""The usual faults are named first, in the words of docs/diagnosis.md."""
+"""The usual faults are named first, in the words of docs/reports/usual-faults.md."""
 
 from pathlib import Path
 
