@@ -87,7 +87,7 @@ def _size(ptx: str, operands: str, target: str) -> int:
 
 
 def test_what_the_page_says() -> None:
-    """docs/sass.md, "What it shows" and the insights."""
+    """docs/sass.md, "What it shows", and docs/reports/sass-insights.md."""
     assert [_size("fma.rn.f32x2", "rrr", target) for target in TARGETS[5:]] == [1, 1, 2, 2]
     assert [_size("add.u64", "rr", target) for target in TARGETS] == [2] * 8 + [1]
     assert [_size("min.s64", "rr", target) for target in TARGETS] == [4] * 8 + [1]
