@@ -13,7 +13,7 @@ from rich.console import Console
 from golden.budget import Budget
 from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
-from golden.identify.diagnose.conditions import products_present, zero_codes
+from golden.identify.diagnose.conditions import zero_codes
 from golden.identify.minimising import costs, minimise, of_one_kind
 from golden.identify.sample import picked
 from golden.model.instruction import Instruction
@@ -182,21 +182,13 @@ def smallest(
 
 def _simplest(verdict: Verdict, first: int) -> int:
     """Of the first failing vectors the one with the least to read: what is made smaller from there seldom
-    ends far from the smallest. It fails as the first one does: with X or not, with products or not, with a
-    result of zero or not."""
-    vectors = verdict.vectors
-    ins = vectors.instruction
+    ends far from the smallest. It fails as the first one does: with X or not, and `of_one_kind`."""
+    ins, operands = verdict.vectors.instruction, verdict.vectors.operands
     rows = np.union1d(np.flatnonzero(verdict.failed)[:_STARTS], [first])
-    operands = {name: codes[rows] for name, codes in vectors.operands.items()}
-    facts = np.stack(
-        [
-            verdict.unknown[rows],
-            products_present(ins.formats, operands).any(axis=-1),
-            zero_codes(ins.formats["d"], vectors.d[rows]),
-        ]
-    )
-    alike = (facts == facts[:, rows == first]).all(axis=0)
-    return int(rows[alike][costs(ins, picked(operands, alike)).argmin()])
+    same = verdict.unknown[rows] == verdict.unknown[first]
+    tried = picked(operands, rows)
+    alike = of_one_kind(ins, picked(operands, first), lambda _: same)(tried)
+    return int(rows[alike][costs(ins, picked(tried, alike)).argmin()])
 
 
 def example_of(run: DutRun, operands: Operands, vector: int, policy: ComparePolicy) -> Example:
