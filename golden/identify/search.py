@@ -1,7 +1,7 @@
 """A counterexample-guided search: query, fit, find a counterexample, shrink it, and fit again.
 
-A `Pass` is one way to a candidate that explains more. A `Search` holds passes in the order of their effort.
-`run` returns to the cheapest pass after every improvement, as the shrinker of hypothesis does: cheap passes
+A `Pass` is one way to a candidate that explains more. A `Search` holds passes, the cheapest first. `run`
+returns to the first pass after every improvement, as the shrinker of hypothesis does: cheap passes
 polish what an expensive pass found. `once`, which a diagnosis uses, runs each pass once. Each pass states the
 invariant that holds after it, and is measured: calls, improvements, seconds and queries.
 
@@ -14,15 +14,13 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableSet, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 S = TypeVar("S")
 """A candidate with its known properties; a pass returns another one and leaves the given one unchanged."""
-_EVERY_EFFORT = 1 << 30
-"""Above the effort of every pass."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +31,11 @@ class Pass(Generic[S]):
         name: its name in statistics.
         run: given a candidate and a deadline (on time.monotonic), a better one, or None if it finds none.
         invariant: what holds for a candidate from which it returned None in time, in one sentence.
-        effort: passes of more effort run if none of less helps.
     """
 
     name: str
     run: Callable[[S, float], S | None]
     invariant: str
-    effort: int = 0
 
 
 @dataclass
@@ -70,45 +66,26 @@ class Search(Generic[S]):
         start: S,
         cost: Callable[[S], float],
         deadline: float,
-        *,
-        effort: int = _EVERY_EFFORT,
-        key: Callable[[S], Hashable] | None = None,
-        spent: MutableMapping[Hashable, int] | None = None,
+        key: Callable[[S], Hashable],
+        spent: MutableSet[Hashable],
     ) -> S:
-        """The candidate that passes up to an effort lead to: of no cost, or one that none of them improves.
+        """The candidate that passes lead to: of no cost, or one that none of them improves.
 
         Args:
             cost: 0 ends the search; it falls with every step.
             deadline: on time.monotonic.
-            key, spent: by the key of a candidate, the effort that was spent on it in vain; it is not spent
-                again.
+            key, spent: the keys of candidates that no pass improved; they are not tried again.
         """
         best = start
-        while cost(best) and time.monotonic() < deadline:
-            better = self._improved(best, deadline, effort, key and key(best), spent)
+        while cost(best) and time.monotonic() < deadline and key(best) not in spent:
+            tried = (self.apply(one, best, deadline) for one in self.passes)
+            better = next((one for one in tried if one is not None or time.monotonic() > deadline), None)
             if better is None:
+                if time.monotonic() <= deadline:
+                    spent.add(key(best))
                 break
             best = better
         return best
-
-    def _improved(
-        self,
-        best: S,
-        deadline: float,
-        effort: int,
-        key: Hashable,
-        spent: MutableMapping[Hashable, int] | None,
-    ) -> S | None:
-        """What the first pass that helps makes of a candidate."""
-        tried = -1 if spent is None else spent.get(key, -1)
-        for level in sorted({one.effort for one in self.passes if tried < one.effort <= effort}):
-            for one in self.passes:
-                better = self.apply(one, best, deadline) if one.effort == level else None
-                if better is not None or time.monotonic() > deadline:
-                    return better
-            if spent is not None:  # no pass of this effort helps this candidate on this bank
-                spent[key] = level
-        return None
 
     def once(self, start: S, cost: Callable[[S], float], deadline: float) -> S:
         """Every pass in turn, each from the best candidate so far, until one of no cost is found."""

@@ -23,11 +23,9 @@ from golden.errors import OperandError
 from golden.identify.blackbox import discriminate, fitting
 from golden.identify.blackbox.box import Bank, Box, BudgetEnded, dense_view, selected, with_box_operands
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.early_overflow import ONE, end_of_products, lowered, overflows_early
 from golden.identify.blackbox.evidence import SHRINK_ROUNDS
 from golden.identify.blackbox.policy import QUESTIONS, TIMES
 from golden.identify.blackbox.questions import KIND as CODES
-from golden.identify.blackbox.questions import KINDS as FEW_TERMS
 from golden.identify.blackbox.questions import SIGNS, Coverage, simple, zero_c
 from golden.identify.blackbox.repeatability import Changed, Repeated, changed_answer, check_repeatability
 from golden.identify.blackbox.sum_order import KIND as MASKS
@@ -97,8 +95,6 @@ class Asking:
     recalled: object = field(init=False, default=None)
     pace: float = field(init=False, default=1.0)
     """Seconds for a question of the last round."""
-    end: int | None = field(init=False, default=None)
-    """The exponent from which products overflow, if most questions show it."""
 
     def __post_init__(self) -> None:
         self.started, self.waited = time.monotonic(), processes.waited()
@@ -214,32 +210,6 @@ class Asking:
         )  # at once: one call may be one run of a simulator
         if not self.own.state:
             self._ask_zero_c()
-        self._ask_lower()
-
-    def _ask_lower(self) -> None:
-        """If most ordinary questions have infinite answers, repeats them and those with few terms with
-        smaller products. Single products come first, until none of them is below the least infinite one."""
-        most = min(QUESTIONS.lowered, (self.dense.asks - len(self.bank)) // QUESTIONS.lowered_share)
-        if most < 1 or not overflows_early(self.bank.of_kinds(frozenset(ORDINARY))):
-            return
-        before, end = None, end_of_products(self.bank)
-        while end is not None and end != before:
-            self._ask_again_lower(ONE, end, most)
-            before, end = end, end_of_products(self.bank)
-        if end is None:
-            return
-        self.end = end
-        ties = stimuli.generate(self.takes, discriminate.TIES, most, self._rng(1, QUESTIONS.lowered))
-        self.bank.add(discriminate.TIES, *self.dense.ask(ties))
-        for kind in (*ORDINARY, *FEW_TERMS):
-            self._ask_again_lower(frozenset((kind,)), end, most)
-
-    def _ask_again_lower(self, kinds: frozenset[str], end: int, most: int) -> None:
-        """Repeats the first questions of a kind, at most `most`, with all products below 2^end."""
-        (kind,), part = kinds, self.bank.of_kinds(kinds)
-        first = picked(part.operands, slice(most))
-        operands = lowered(self.takes, first, end, self._rng(1, len(self.bank)))
-        self.bank.add(kind, *self.dense.ask(operands))
 
     def _ask_zero_c(self) -> None:
         """Checks whether the sign of a zero c changes any number. Without a change these questions add
@@ -346,20 +316,11 @@ class Asking:
             for aim, target in aims:
                 rng = self._rng(2 + turn, index, aim)
                 operands = stimuli.generate(target, kind, share, rng)
-                yield kind, self._every_second_lower(operands, rng)
+                yield kind, operands
         if parts := self._parts_of_codes:
             codes = self.codes.questions(parts * share, self._rng(2 + turn, len(stimuli.KINDS)))
             for part in range(parts):
                 yield CODES, {name: one[part * share :][:share] for name, one in codes.items()}
-
-    def _every_second_lower(self, operands: Operands, rng: np.random.Generator) -> Operands:
-        """Operands of which every second dot product has smaller products, if most products overflow."""
-        if self.end is None or self.own.pattern is not None or self.own.state:
-            return operands
-        lower = lowered(self.own, operands, self.end, rng)
-        for name, codes in operands.items():
-            lower[name][::2] = codes[::2]
-        return lower
 
     def _others_aimed_at(self, turn: int) -> list[Instruction]:
         """In turns, the candidate with wider alignments (a different width for each kind), and the best

@@ -214,8 +214,8 @@ class Bank:
         self._trials: Trials | None = None
         self._of_kinds: dict[frozenset[str], Bank] = {}
         self._by_parts: list[Bank] = []
-        self.spent: dict[Hashable, int] = {}
-        """Programs from which a fit to these questions found nothing better, with the effort of that fit."""
+        self.spent: set[Hashable] = set()
+        """Programs from which a fit to these questions found nothing better."""
         self.statistics: dict[str, Statistics] = {}
         """Calls, successes and times of the passes in fits to these questions or parts of them."""
         self.read_off: dict[type, object] = {}
@@ -246,7 +246,7 @@ class Bank:
         numbers = {kind: number for number, kind in enumerate(self.kinds)}
         self._kind = np.concatenate([self._kind, np.array([numbers[kind] for kind in kinds], np.int64)])
         self._trials = None
-        self._of_kinds, self._by_parts, self.spent, self.read_off = {}, [], {}, {}
+        self._of_kinds, self._by_parts, self.spent, self.read_off = {}, [], set(), {}
 
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""
@@ -289,10 +289,6 @@ class Bank:
             mixed = np.random.default_rng(0).permutation(len(self))
             self._by_parts = [self.part(mixed[:_GLANCE]), self.part(mixed[_GLANCE:])]
         return not any(part.wrong(program).any() for part in self._by_parts)
-
-    def alike(self, program: Program, other: Program) -> bool:
-        """Whether two programs answer all questions alike."""
-        return np.array_equal(self.answered(program).copy(), self.answered(other))
 
     def answered(self, program: Program) -> Bits:
         """The answers of a program, (n,); the next call overwrites the array."""

@@ -47,17 +47,13 @@ class Checking(Starting):
     clean: dict[object, int] = field(init=False, default_factory=dict)
     tried: set[str] = field(init=False, default_factory=set)
     rivals: _Rivals | None = field(init=False, default=None)
-    other_orders: dict[str, list[Candidate]] = field(init=False, default_factory=dict)
-    plainer: list[fitting.Fit] = field(init=False, default_factory=list)
 
     def _check(self) -> bool:
         """Checks the candidate on operands of every kind until the limits end. After a counterexample it is
-        fitted again, with more effort each time that did not help. Returns whether the last candidate was
+        fitted again, from more orders each time that did not help. Returns whether the last candidate was
         checked."""
-        efforts = list(fitting.Effort)
-        explained = (
-            self.state.fit
-        )  # the last candidate without known errors: partial explanations may mislead
+        tries = 0  # fits of this candidate that left wrong answers
+        explained = self.state.fit  # without known errors: partial explanations may mislead
         while self.state.fit is not None:
             fit, candidate = self.state.fit, self.state.fit.candidate
             left = self._share_left()  # a round that finds a counterexample leaves budget for the next ones
@@ -72,28 +68,24 @@ class Checking(Starting):
             # The candidate is wrong on the bank: change it. After this branch its checks count from zero.
             if fit.wrong:
                 self._ask_wrong_again(candidate)
-                others = [] if efforts else self._others(fit)
-                if others:
-                    self._refit([*others, fit], fitting.Effort.ANY)
-                    self.state.differing = {}
-                    continue
-                if not efforts:
+                # The keys of this order, then those of other orders, as long as there are new ones.
+                tries += 1
+                if tries == 2 and fit.wrong <= STARTS.handful:  # few wrong answers show little: collect more
+                    self._round(share)
+                    fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
+                others = [] if tries == 1 else self._others((explained or fit) if tries == 2 else fit)
+                if tries > 2 and not others:
                     if not self._one_more_round(fit, share):
                         return True
-                    efforts = list(fitting.Effort) if self.state.fit.wrong > fit.wrong else efforts
+                    tries = 0 if self.state.fit.wrong > fit.wrong else tries
                     continue
-                effort = efforts.pop(0)
-                if effort is fitting.Effort.ORDERS:
-                    if fit.wrong <= STARTS.handful:  # few wrong answers show little: collect more first
-                        self._round(share)
-                        fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
-                    others = self._others(explained or fit)
-                self._refit([*others, fit, *self.ranked[1 : STARTS.fits // 2]], effort)
+                ranked = self.ranked[1 : STARTS.fits // 2] if tries <= 2 else []
+                self._refit([*others, fit, *ranked])
                 self.state.differing = {}
                 continue
             # The candidate explains the whole bank: search a counterexample in new questions, then in
             # recorded ones.
-            efforts, explained = list(fitting.Effort), fit
+            tries, explained = 0, fit
             self.tried.clear()
             wrong = self._round(share) or self._recall(candidate)
             # After some clean rounds, use questions that the remaining rivals answer differently.
@@ -102,16 +94,14 @@ class Checking(Starting):
             ready = self.clean[candidate.key] >= (QUESTIONS.clean if share > QUESTIONS.last else 1)
             if ready and turns < len(QUESTIONS.separating):
                 self.rival_rounds[candidate.key] = turns + 1
-                wrong = self._separate_rivals(fit, QUESTIONS.separating[turns], far=turns > 0)
-                if self._take_other(fit, wrong):
-                    continue
+                wrong = self._separate_rivals(fit, QUESTIONS.separating[turns])
             if wrong:  # the checks were of a candidate that has to change; the bank is counted again
                 self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 self.state.differing = {}
         return False
 
     def _one_more_round(self, fit: fitting.Fit, share: int) -> bool:
-        """One more round after all efforts failed; whether the search goes on. A handful of wrong answers
+        """One more round after all fits failed; whether the search goes on. A handful of wrong answers
         shows little, and one more counterexample can show what the candidate lacks."""
         share = min(share, self._share_left())  # what was asked since it was planned
         if share >= self._least:
@@ -135,13 +125,10 @@ class Checking(Starting):
         if first is None or self._share_left() >= self._least:
             return True
         self.state.fit = replace(first, wrong=fitting.wrong_of(self.bank, first.candidate))
-        for effort in fitting.Effort:
-            fit = self.state.fit
-            if not 0 < fit.wrong <= len(self.bank) // STARTS.far or self.dense.left < self.reserve:
-                break
-            self._refit([fit, *self.ranked[1 : STARTS.fits // 2]], effort)
+        if 0 < self.state.fit.wrong <= len(self.bank) // STARTS.far and self.dense.left >= self.reserve:
+            self._refit([self.state.fit, *self.ranked[1 : STARTS.fits // 2]])
             now = self.state.fit
-            if now.candidate.key != fit.candidate.key:
+            if now.candidate.key != first.candidate.key:
                 self._recall(now.candidate)
                 wrong = fitting.wrong_of(self.bank, now.candidate)
                 self.state.fit, self.state.differing = replace(now, wrong=wrong), {}
@@ -156,11 +143,11 @@ class Checking(Starting):
         self.tried.update(one.candidate.order for one in found)
         return found
 
-    def _separate_rivals(self, fit: fitting.Fit, each: int, far: bool) -> bool:
+    def _separate_rivals(self, fit: fitting.Fit, each: int) -> bool:
         """Queries that the candidate and its rivals, which agree on the whole bank, answer differently;
-        whether the candidate was wrong on any. `far`: as in `_rivals`."""
+        whether the candidate was wrong on any."""
         self._report_progress("separating rivals", self.turn, 0)
-        candidate, rivals = fit.candidate, self._rivals(fit, far)
+        candidate, rivals = fit.candidate, self._rivals(fit)
         rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._separation_seconds
         drawn = [
             discriminate.questions(candidate, rivals, each, rng, end),
@@ -175,49 +162,22 @@ class Checking(Starting):
         self.bank.add("between rivals", whole, answers)
         return bool((candidate.dot(**whole) != answers).any())
 
-    def _take_other(self, fit: fitting.Fit, wrong: bool) -> bool:
-        """Takes a program with other keys that explains all answers, too, if the candidate was wrong on the
-        queries between the two, or is longer. It is then checked as any other."""
-        banks = self.bank, self.checked
-        left = [one for one in self.plainer if all(b.explained(one.candidate.program) for b in banks)]
-        if not left or not (
-            wrong
-            or discriminate.description_length(left[0].candidate)
-            < discriminate.description_length(fit.candidate)
-        ):
-            return False
-        self.state.fit, self.state.differing = fitting.Fit(left[0].candidate, 0, left[0].changes), {}
-        return True
-
-    def _rivals(self, fit: fitting.Fit, far: bool) -> list[tuple[str, Candidate]]:
-        """Programs that answer the whole bank as a candidate does, with the key that each changes. `far`:
-        also programs more than one key away. They cost more to find, so the neighbours are separated
-        first."""
-        candidate = fit.candidate
-        known = self.rivals
+    def _rivals(self, fit: fitting.Fit) -> list[tuple[str, Candidate]]:
+        """Neighbours that answer the whole bank as a candidate does, with the key that each changes."""
+        candidate, known = fit.candidate, self.rivals
         if known is not None and known.of == candidate.key:  # the bank may have grown since
             new = self.bank.part(np.arange(known.bank_size, len(self.bank)))
             left = [(key, one) for key, one in known.left if not new.wrong(one.program).any()]
         else:
             end = time.monotonic() + self._separation_seconds
             changes = discriminate.neighbours(candidate, self._words(), causes=True)
-            left, self.plainer = discriminate.equivalent_neighbours(candidate, self.bank, changes, end), []
-        if far:
-            others = [(discriminate.ORDER, one) for one in self._other_orders(candidate)]
-            self.plainer = discriminate.plainer(fit, self.bank, time.monotonic() + self._separation_seconds)
-            left = [*others, *((discriminate.OTHER_WORDS, one.candidate) for one in self.plainer), *left]
-        left = discriminate.distinguishable_rivals(candidate, left)
+            left = discriminate.equivalent_neighbours(candidate, self.bank, changes, end)
+            unique = {candidate.key: ("", candidate)}  # each program once
+            for rival in left:
+                unique.setdefault(rival[1].key, rival)
+            left = list(unique.values())[1:]
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
-
-    def _other_orders(self, candidate: Candidate) -> list[Candidate]:
-        """Programs with other orders that explain the whole bank, too. They are searched once for all
-        candidates of one order: what did not explain the smaller bank does not explain the larger one."""
-        if candidate.order not in self.other_orders:
-            until = time.monotonic() + min(TIMES.rival_orders, self.dense.left / 8)
-            found = discriminate.other_orders(candidate, self.orders, self.bank, until)
-            self.other_orders[candidate.order] = list(found)
-        return [one for one in self.other_orders[candidate.order] if self.bank.explained(one.program)]
 
     @property
     def _separation_seconds(self) -> float:
@@ -276,7 +236,7 @@ class Checking(Starting):
     def _rule_out(self, fit: fitting.Fit) -> None:
         """Adds questions of the rounds to the bank that refute rivals which the bank leaves open. Keys that
         every unit has come first, because the time may end."""
-        rivals = sorted(self._rivals(fit, far=False), key=lambda rival: discriminate.is_extra(rival[0]))
+        rivals = sorted(self._rivals(fit), key=lambda rival: discriminate.is_extra(rival[0]))
         until = time.monotonic() + min(TIMES.ruling_out, max(self.dense.left, 0) / 4)
         for _, one in rivals:
             if time.monotonic() > until:

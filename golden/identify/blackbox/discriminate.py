@@ -1,16 +1,15 @@
 """Queries that distinguish a candidate from its rivals: other programs that answer all questions so far
 alike.
 
-Rivals are its neighbours, one key away, and other orders of the sum, fitted to the same answers. Many
-operands are drawn and run through both programs; only operands with two different answers are worth a query.
+Rivals are its neighbours, one key away. Many operands are drawn and run through both programs; only operands
+with two different answers are worth a query.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise, takewhile
 
@@ -21,22 +20,18 @@ from golden.circuit.words import CircuitError
 from golden.identify.blackbox import fitting, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.canonical import canonical_form
-from golden.identify.blackbox.evidence import NamedChange
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.neighbourhood import resets, single_changes
+from golden.identify.blackbox.neighbourhood import single_changes
 from golden.identify.blackbox.policy import RIVALS
 from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
 from golden.identify.sample import joined, picked
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.number.frozen import replace
-from golden.program.keys import declared
 from golden.program.signature import Operands
 from golden.program.steps import Align, Step, Sum
 from golden.proof.equality import provable, prove
 from golden.proof.sweep import PROVED
-from golden.yamlfile import MISSING
 
 Rng = Callable[..., np.random.Generator]
 _FLOORS = ("floor", "min_exponent")
@@ -69,11 +64,6 @@ _ALIGN = "align of "
 _LINKS = "between_links"
 
 
-ORDER = "order of the sum"
-OTHER_WORDS = "other keys"
-"""The keys of rivals that are other programs: with another order of the sum, or with several other keys."""
-
-
 def is_extra(key: str) -> bool:
     """Whether a change adds what few units have, rather than another value of what every unit has."""
     return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key
@@ -100,21 +90,6 @@ def equivalent_neighbours(
     made = ((move.key, move.apply(candidate)) for move in ordered)
     within = takewhile(lambda _: time.monotonic() < deadline, made)
     return [(key, new) for key, new in within if new is not None and bank.explained(new.program)]
-
-
-def distinguishable_rivals(
-    candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]
-) -> list[tuple[str, Candidate]]:
-    """Rivals that can differ from a candidate as far as bounds of registers show, one for each canonical
-    form."""
-    seen = {canonical_form(candidate)}
-    found = []
-    for key, one in rivals:
-        now = canonical_form(one)
-        if now not in seen:
-            seen.add(now)
-            found.append((key, one))
-    return found
 
 
 def other_starts(
@@ -148,75 +123,6 @@ def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
     return [new for new in found if new is not None and new.operations != candidate.operations]
 
 
-def other_orders(
-    candidate: Candidate, ranked: Iterable[fitting.Fit], bank: Bank, deadline: float
-) -> Iterator[Candidate]:
-    """Skeletons of other orders that explain the whole bank, too, after a fit."""
-    for start in other_starts(candidate, ranked, bank, deadline):
-        if time.monotonic() > deadline or start.wrong > len(bank) // RIVALS.far:
-            break
-        found = fitting.fit_near(bank, start, min(deadline, time.monotonic() + RIVALS.order_seconds))
-        if not found.wrong:
-            yield found.candidate
-
-
-def plainer(fit: fitting.Fit, bank: Bank, deadline: float) -> list[fitting.Fit]:
-    """Programs of at most as many words that explain the whole bank, too: fits of the candidate without one
-    of the keys that it sets, starting with the keys that explain least. On the questions so far, several keys
-    can have the effect of another single one."""
-    found: dict[object, fitting.Fit] = {}
-    most = description_length(fit.candidate)
-    starts = []
-    # The candidate without one of its keys, as a start.
-    for reset in resets(fit.candidate):
-        new = reset.apply(fit.candidate)
-        if new is not None and time.monotonic() < deadline:
-            changes = [*fit.changes, NamedChange(reset.text, fit.candidate, new)]
-            start = fitting.Fit(new, fitting.wrong_of(bank, new), changes)
-            if start.wrong or description_length(new) < most:  # else it is a neighbour like all others
-                starts.append(start)
-    # The starts that lose least come first.
-    for start in sorted(starts, key=_wrong):
-        if time.monotonic() > deadline or len(found) >= RIVALS.plainer:
-            break
-        until = min(deadline, time.monotonic() + RIVALS.plainer_seconds)
-        for now in _instead(start, bank, until):
-            if (
-                not now.wrong
-                and description_length(now.candidate) <= most
-                and now.candidate.key != fit.candidate.key
-            ):
-                found.setdefault(now.candidate.key, now)
-    return sorted(found.values(), key=lambda one: description_length(one.candidate))
-
-
-def _instead(start: fitting.Fit, bank: Bank, until: float) -> Iterator[fitting.Fit]:
-    """Fits that explain the bank from a start: one for each key that does so alone; if none does, the result
-    of a longer fit."""
-    seen: set[str] = set()
-    if start.wrong <= len(bank) // RIVALS.far:
-        for key, one in fitting.explaining(bank, start, until):
-            if key not in seen:
-                seen.add(key)
-                yield one
-    if not seen:
-        yield fitting.fit_near(bank, start, until)
-
-
-def description_length(candidate: Candidate) -> int:
-    """The length of a program: its steps, and the values of keys that differ from their defaults."""
-    steps = candidate.steps
-    given = (
-        getattr(step, name)
-        for step in steps
-        for name, _, default in declared(step)
-        if default is not MISSING and getattr(step, name) not in (default, None)
-    )
-    converted = any(operation.operand_format is not None for operation in candidate.operations)
-    said = sum(len(value) if isinstance(value, tuple) else 1 for value in given)
-    return sum(len(o.steps) for o in candidate.operations) + said + converted
-
-
 def _wrong(fit: fitting.Fit) -> int:
     return fit.wrong
 
@@ -247,27 +153,21 @@ def questions(
     """Operands (n, ...) that the candidate and its rivals answer differently; None if none was drawn.
 
     Args:
-        rivals: with the key that each changes, `ORDER` or `OTHER_WORDS`; operands are also aimed at each
-            rival.
+        rivals: with the key that each changes; operands are also aimed at each rival.
         each: operands of each kind that are aimed at the candidate.
         rng: of some numbers, which name its purpose.
     """
-    takes, pools = candidate.takes, _pools(candidate, rivals, each, rng)
+    takes, pools = candidate.takes, _pools(candidate, each, rng)
     of_alignments = pools[:1]  # the alignment of terms shows among many terms, if it does among few
     found: list[Operands] = []
     aimed: Counter[str] = Counter()
-    between = Between(candidate, [rival for _, rival in rivals])
-    for index in between.order:
-        key, rival = rivals[index]
+    for index, (key, rival) in enumerate(rivals):
         if time.monotonic() > deadline:
             break
         # Operands drawn for all rivals come first: they cost nothing more for one that they distinguish.
-        if not between.is_between(index):
-            chosen = of_alignments if key.startswith(_ALIGN) else pools
-            distinguished = any(pool.distinguishes(rival, rng(index)) for pool in chosen)
-            between.note(index, distinguished)
-            if distinguished:
-                continue
+        chosen = of_alignments if key.startswith(_ALIGN) else pools
+        if any(pool.distinguishes(rival, rng(index)) for pool in chosen):
+            continue
         # Only a rival that none of them distinguishes gets operands of its own.
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
@@ -289,26 +189,18 @@ def questions(
     return joined(found) if found else None
 
 
-def _pools(candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng) -> list[_Pool]:
+def _pools(candidate: Candidate, each: int, rng: Rng) -> list[_Pool]:
     """Operands of every kind, with many terms, and with few terms, where nothing else contributes."""
-    others = max(sum(key == OTHER_WORDS for key, _ in rivals), 1)
-    counts = {key: max(each // share, 1) for key, share in ((ORDER, RIVALS.of_orders), (OTHER_WORDS, others))}
-    orders = [(one, counts[key]) for key, one in rivals if key in counts]
-    drawn = [
-        _aimed_at(
-            target, dict.fromkeys(stimuli.KINDS, count) | {_LINKS: RIVALS.some * count}, partial(rng, place)
-        )
-        for place, (target, count) in enumerate([(candidate, each), *orders])
-    ]
+    counts = dict.fromkeys(stimuli.KINDS, each) | {_LINKS: RIVALS.some * each}
+    drawn = _aimed_at(candidate, counts, partial(rng, 0))
     takes = candidate.takes
-    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, RIVALS.many * each), partial(rng, len(drawn)))
-    few = among_zeros(takes, few, rng(len(drawn), 1))
-    over = _aimed_at(candidate, {"near_overflow": RIVALS.some * each}, partial(rng, len(drawn), 2))
-    few = joined([few, near_overflow(takes, over, rng(len(drawn), 3))])
-    none = vanishing(candidate.instruction, RIVALS.some * each, rng(len(drawn), 4))
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, RIVALS.many * each), partial(rng, 1))
+    few = among_zeros(takes, few, rng(1, 1))
+    over = _aimed_at(candidate, {"near_overflow": RIVALS.some * each}, partial(rng, 1, 2))
+    few = joined([few, near_overflow(takes, over, rng(1, 3))])
+    none = vanishing(candidate.instruction, RIVALS.some * each, rng(1, 4))
     few = few if none is None else joined([few, none])
-    pools = (joined(drawn), few)
-    return [_Pool(candidate, one, rng(len(drawn), 5, place)) for place, one in enumerate(pools)]
+    return [_Pool(candidate, one, rng(1, 5, place)) for place, one in enumerate((drawn, few))]
 
 
 def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | None:
@@ -432,74 +324,3 @@ def _aims(key: str) -> dict[str, int]:
     if key.endswith(_FAR_BELOW):
         return _AIMED | _AT_FAR_BELOW
     return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
-
-
-_WORDS = ("nan", "nans")
-
-
-def number_of(candidate: Candidate, rival: Candidate) -> tuple[object, int] | None:
-    """The number of a step in which a rival differs, and its value there; None if it differs in anything
-    else. All operations of a chain differ alike."""
-    if len(candidate.operations) != len(rival.operations):
-        return None
-    found = None
-    for one, other in zip(candidate.operations, rival.operations, strict=True):
-        if one.with_steps(other.steps).arithmetic != other.arithmetic or len(one.steps) != len(other.steps):
-            return None
-        for place, (mine, yours) in enumerate(zip(one.steps, other.steps, strict=True)):
-            if mine == yours:
-                continue
-            number = _number(mine, yours)
-            if number is None or found not in (None, (place, number)):
-                return None
-            found = place, number
-    return None if found is None else ((found[0], *found[1][0]), found[1][1])
-
-
-def _number(mine: Step, yours: Step) -> tuple[tuple[object, ...], int] | None:
-    """The one key in which two steps differ, with the register if it has several, and its number in the
-    second step; None if they differ in more, or in no number: words of NaNs have no order."""
-    if type(mine) is not type(yours):
-        return None
-    names = [one.name for one in fields(mine) if getattr(mine, one.name) != getattr(yours, one.name)]
-    if len(names) != 1 or names[0] in _WORDS:
-        return None
-    before, now = getattr(mine, names[0]), getattr(yours, names[0])
-    if type(now) is int:
-        return (names[0],), now
-    if not (isinstance(before, tuple) and isinstance(now, tuple)) or len(before) > len(now):
-        return None
-    new = [one for one in now if one not in before]
-    if len(new) != 1 or not isinstance(new[0], tuple) or len(new[0]) != 2 or type(new[0][1]) is not int:
-        return None
-    return (names[0], new[0][0]), new[0][1]
-
-
-class Between:
-    """Rivals that differ in the same number, ordered so that the least and the greatest value come first: if
-    nothing distinguishes these two, values between them are skipped. `order`: their places."""
-
-    def __init__(self, candidate: Candidate, rivals: Sequence[Candidate]) -> None:
-        members: dict[object, list[tuple[int, int]]] = {}
-        self.order = list(range(len(rivals)))
-        self._family: dict[int, object] = {}
-        self._undistinguished: Counter[object] = Counter()
-        for place, rival in enumerate(rivals):
-            found = number_of(candidate, rival)
-            if found is not None:
-                self._family[place] = found[0]
-                members.setdefault(found[0], []).append((found[1], place))
-        for some in members.values():
-            places, inner = sorted(place for _, place in some), [place for _, place in sorted(some)]
-            for turn, place in enumerate(places):
-                self.order[place] = inner.pop(0 if turn % 2 == 0 else -1)
-
-    def is_between(self, place: int) -> bool:
-        """Whether a rival lies between two that no operands distinguish."""
-        return self._undistinguished[self._family.get(place)] >= RIVALS.both_ends
-
-    def note(self, place: int, distinguished: bool) -> None:
-        """Records whether operands distinguish a rival."""
-        family = self._family.get(place)
-        if family is not None:
-            self._undistinguished[family] = 0 if distinguished else self._undistinguished[family] + 1

@@ -34,7 +34,7 @@ from golden.identify.blackbox.box import (
 )
 from golden.identify.blackbox.candidates import Candidate, candidate_of
 from golden.identify.blackbox.checking import Checking
-from golden.identify.blackbox.evidence import Evidence, Property, forced, meetings
+from golden.identify.blackbox.evidence import Evidence, Property, forced
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.missing_operands import as_own, with_all
 from golden.identify.blackbox.naming import nearest, with_names
@@ -265,7 +265,7 @@ class _Search(Checking):
         self.passes = kept.passes
         self.turn = kept.turn
         self.codes.add(kept.bank.operands)
-        self.remembered, self.before, self.end = len(kept.bank) > 0, kept.queries, kept.end
+        self.remembered, self.before = len(kept.bank) > 0, kept.queries
         # Earlier checks of the candidate count only if it still explains all questions.
         candidate = kept.candidate()
         if candidate is not None:
@@ -280,7 +280,7 @@ class _Search(Checking):
         fit = self.state.fit
         text = None if fit is None else self._text(fit.candidate, "continued")[0]
         shown = self.state.tree, self.groups.members, self.passes
-        known = memory.Memory(self.bank, *shown, text, queries=self._queries, turn=self.turn, end=self.end)
+        known = memory.Memory(self.bank, *shown, text, queries=self._queries, turn=self.turn)
         if fit is not None and text is not None:
             known.order, known.changes = fit.candidate.order, fit.changes
             known.differing = self.state.differing
@@ -304,7 +304,6 @@ class _Search(Checking):
                 self._begin_near()
             # 3. A candidate with the fewest wrong answers in the bank; not yet checked on other questions.
             self._first_candidate()
-            self._ask_laws()
             # 4. After a check that returns True, the last candidate was queried in at least one full round.
             checked = self._check()
             # 5. The evidence may refute the candidate; then it is fitted and checked again.
@@ -330,7 +329,7 @@ class _Search(Checking):
         name = name_of(self.box.unit)
         common: dict[str, Any] = {}
         if state.tree is not None:
-            common = {"order": state.tree.brackets(), "meetings": meetings(state.tree, self.bank)}
+            common = {"order": state.tree.brackets()}
         if fit is None:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
@@ -373,7 +372,7 @@ class _Search(Checking):
             known=known,
             near=near,
             example=self._example(fit.candidate) if wrong else None,
-            laws=(*broken(self.bank), *self.laws) if wrong else (),
+            laws=broken(self.bank) if wrong else (),
             alternatives=alternatives,
             fresh=sum(count for _, count in state.differing.values()),
             properties=self._with_repeated(evidence.properties),

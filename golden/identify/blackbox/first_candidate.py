@@ -1,6 +1,6 @@
 """The first candidate: the skeletons of the order that masks showed, fitted to the first questions.
 
-The nearest come first, and the best starts get more effort each time that none explains all questions.
+The nearest come first, and the best starts get more time if none explains all questions.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from golden.identify.blackbox.asking import ORDINARY, Asking
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.candidates import candidate as made_candidate
-from golden.identify.blackbox.early_overflow import of_numbers
 from golden.identify.blackbox.one_term import subtracted_products, with_register_limits
 from golden.identify.blackbox.parts import Pass
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.product_groups import Groups
 from golden.identify.blackbox.questions import SIGNS
 from golden.identify.blackbox.templates import grouped, of_both_signs, skeletons
-from golden.identify.blackbox.unexplained import Law, by_magnitude
 
 
 @dataclass(eq=False)
@@ -33,7 +31,6 @@ class Starting(Asking):
     orders: list[fitting.Fit] = field(init=False, default_factory=list)
     groups: Groups = field(init=False, default_factory=Groups)
     passes: list[tuple[Pass, ...]] = field(init=False, default_factory=list)
-    laws: tuple[Law, ...] = field(init=False, default=())
 
     def _begin_near(self) -> None:
         """Starts with the nearest of the intended unit and the candidate of another mode, after single
@@ -48,7 +45,6 @@ class Starting(Asking):
     def _first_candidate(self) -> None:
         kept = self.state.fit
         ordinary = self.bank.of_kinds(frozenset(ORDINARY)) if self.takes.formats["d"].is_float else self.bank
-        ordinary = ordinary if self.end is None else of_numbers(ordinary)
         if kept is not None and not kept.wrong:
             if self.near is not None:  # the intended unit has to compete with other orders, as any start
                 self._rank(ordinary, self._made())
@@ -67,43 +63,33 @@ class Starting(Asking):
                     return
         made = self._made()
         self._begun(ordinary, made, kept)
-        # 2. All orders of the tree. `orders` keeps the ranking, for later rivals and restarts.
+        # 2. All orders of the tree. `orders` keeps the ranking for restarts.
         starts = fitting.various(self.orders, STARTS.fits)
         # 3. The keys found so far in other orders; then starts from the questions with few terms, which no
         # wrong order affects.
         now = self._reordered(made)
         if now is not None and now.wrong:  # the order is wrong, or something apart from the order
             nearest = self._nearer(ordinary, made)
-            self._refit([now, *nearest[: STARTS.halved_fits]], fitting.Effort.SINGLE, quick=True)
+            self._refit([now, *nearest[: STARTS.halved_fits]], quick=True)
         elif now is not None:
             self._simpler(now, starts)
         now = self.state.fit
         if now is not None and now.wrong:
             self._also(self._twins(now))
-        # 4. More effort on the best starts. After this stage `fit` is the candidate with the fewest wrong
+        # 4. More time for the best starts. After this stage `fit` is the candidate with the fewest wrong
         # answers.
-        for effort in (fitting.Effort.ORDERS, fitting.Effort.ANY):
-            if self.state.fit is not None and self.state.fit.wrong:
-                self._refit(self.ranked[: STARTS.fits // 2], effort)
-
-    def _ask_laws(self) -> None:
-        """If no start explains all answers, tests whether the order of the sum depends on the magnitudes."""
-        fit = self.state.fit
-        if fit is not None and fit.wrong and not self.own.state:
-            law = by_magnitude(self.dense, self.state.tree)
-            self.laws = () if law is None else (law,)
+        if self.state.fit is not None and self.state.fit.wrong:
+            self._refit(self.ranked[: STARTS.fits // 2])
 
     def _rank(self, ordinary: Bank, made: list[Candidate]) -> None:
-        """Ranks skeletons by their wrong answers: the starts, and later the rivals of the result."""
+        """Ranks skeletons by their wrong answers: the starts, now and later."""
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
 
     def _made(self) -> list[Candidate]:
         """The skeletons of the order that masks showed."""
         signed = of_both_signs(self.takes, subtracted_products(self.bank))
         shapes = [*signed, *skeletons(self.takes, self.state.tree)]
-        found = with_register_limits(self.bank, starting_points.counted(self.bank, shapes, self.passes))
-        end = self.end
-        return found if end is None else [structure.overflowing(one, end) or one for one in found]
+        return with_register_limits(self.bank, starting_points.counted(self.bank, shapes, self.passes))
 
     def _begun(
         self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None, quick: bool = True
@@ -111,7 +97,7 @@ class Starting(Asking):
         """The result of the nearest skeletons, or of a candidate that was kept."""
         self._rank(ordinary, made)
         first = fitting.of_both_kinds(self.ranked, STARTS.first)
-        self._refit([kept, *first] if kept is not None else first, fitting.Effort.SINGLE, quick)
+        self._refit([kept, *first] if kept is not None else first, quick)
         now = self.state.fit
         if now is not None and now.wrong:
             self._ask_wrong_again(now.candidate)
@@ -126,7 +112,7 @@ class Starting(Asking):
         if share >= self._least and self.dense.left > self.reserve:
             self._round(share)
             self.state.differing = {}
-            self._refit([near], fitting.Effort.SINGLE, quick=True)
+            self._refit([near], quick=True)
 
     def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
         """The result of the first starts, or another order with the same ends if that explains more."""
@@ -140,7 +126,7 @@ class Starting(Asking):
         """Fits more starts, each for a short time, and ranks them with the earlier ones."""
         now, before = self.state.fit, self.ranked
         if starts and now is not None:
-            self._refit([*starts, now], fitting.Effort.SINGLE, quick=True)
+            self._refit([*starts, now], quick=True)
             every = {one.candidate.operations: one for one in (*before, *self.ranked)}
             self.ranked = sorted(every.values(), key=lambda one: one.wrong)
 
@@ -160,7 +146,7 @@ class Starting(Asking):
         near = [one for one in starts if one.wrong <= nearest + nearest // 4]
         few = [one for one in near if 2 * one.steps <= found.steps][: STARTS.first]
         if few:
-            self._refit(few, fitting.Effort.SINGLE, quick=True)
+            self._refit(few, quick=True)
             now = self.state.fit
             if now is None or now.wrong:
                 self.state.fit, self.ranked = found, before
@@ -176,7 +162,7 @@ class Starting(Asking):
         hints = replace(fitting.hints(self.bank), wide=False)
         return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), hints, until)
 
-    def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort, quick: bool = False) -> None:
+    def _refit(self, starts: list[fitting.Fit], quick: bool = False) -> None:
         """Fits candidates until one explains the bank; without one keeps the nearest, and ranks the others
         behind it. `quick`: each start gets a short time, and the best continue; one that is near continues at
         once."""
@@ -191,18 +177,15 @@ class Starting(Asking):
             self._report_progress(f"fitting: {start.candidate.order}", turn, len(starts))
             # The bank may have grown since the start was counted.
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.changes)
-            if effort > fitting.Effort.SINGLE and best is not None and self._is_hopeless(now, best):
-                fits.append(now)
-                continue
             # The time left is shared: no start takes it all, and the best ones continue later.
             here = time.monotonic()
             until = here + (end - here) / (
                 min(len(starts) - turn, TIMES.sharers) if not quick else TIMES.quick
             )
-            done = fitting.fit(self.bank, now, until, effort)
+            done = fitting.fit(self.bank, now, until)
             if quick and 0 < done.wrong < len(self.bank) // STARTS.near:  # costs nothing if no change helped
                 until = time.monotonic() + (end - time.monotonic()) / TIMES.sharers
-                done = fitting.fit(self.bank, done, until, effort)
+                done = fitting.fit(self.bank, done, until)
             fits.append(done)
             if best is None or done.wrong < best.wrong:
                 best = done
@@ -212,7 +195,3 @@ class Starting(Asking):
         self.state.fit = best or self.state.fit
         if len(fits) > 1:
             self.ranked = sorted(fits, key=lambda one: one.wrong)
-
-    def _is_hopeless(self, one: fitting.Fit, best: fitting.Fit) -> bool:
-        """Whether a start is far off while another one is near."""
-        return one.wrong > len(self.bank) // STARTS.hopeless and best.wrong < len(self.bank) // STARTS.near

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, islice, zip_longest
@@ -25,10 +24,10 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import NamedChange
 from golden.identify.blackbox.joint_keys import SIDES, joint, sticky
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.neighbourhood import nan_words, single_changes, uncommon_changes
+from golden.identify.blackbox.neighbourhood import nan_words, single_changes
 from golden.identify.blackbox.parts import reordered
 from golden.identify.blackbox.policy import FITS
-from golden.identify.blackbox.questions import C_ALONE, KINDS
+from golden.identify.blackbox.questions import KINDS
 from golden.identify.blackbox.replaced_values import replaced_values
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
@@ -44,7 +43,6 @@ _OFTEN, _WORDS = 6, 2
 """Answers that make a word common, and words of one sort that are tried."""
 _CAUSES = ": nans"
 """End of the key of the table of NaN causes."""
-_ALONE = frozenset((C_ALONE,))
 _MASKS = frozenset((MASKS,))
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
@@ -102,10 +100,6 @@ class Sample:
     @cached_property
     def _rest(self) -> list[Bank]:
         return [self.bank.part(index) for index in self.others]
-
-    def alike(self, one: Candidate, other: Candidate) -> bool:
-        """Whether two candidates answer the whole sample alike."""
-        return all(part.alike(one.program, other.program) for part in (self.missed, self.right))
 
 
 def sample_of(
@@ -356,48 +350,9 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
     return fit
 
 
-class Effort(IntEnum):
-    """How hard a search tries, each level after those before: single changes of keys and pairs in one step;
-    the same from other orders of the sum; changes of steps."""
-
-    SINGLE = 0
-    ORDERS = 1
-    ANY = 2
-
-
-def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
+def fit(bank: Bank, start: Fit, deadline: float) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    return Fitting(bank).to(start, deadline, effort)
-
-
-def fit_near(bank: Bank, start: Fit, deadline: float) -> Fit:
-    """Single changes of keys alone, as long as each halves the wrong answers. A program that can explain
-    whatever another one explains is a few changes away, and one that improves slowly seldom gets there."""
-    seen, best = hints(bank), start
-    while best.wrong and time.monotonic() < deadline and best.candidate.operations not in bank.spent:
-        sample = sample_of(bank, best.candidate, 1)
-        better = _step(sample, best, single_changes(best.candidate, seen), deadline)
-        if better is None:
-            break
-        # A program that can explain as much is a few changes away: slow progress ends this.
-        before, best = best.wrong, _more_causes(bank, better, seen, deadline)
-        if 2 * best.wrong > before:
-            break
-    return best
-
-
-def explaining(bank: Bank, start: Fit, deadline: float) -> Iterator[tuple[str, Fit]]:
-    """Single changes of keys that explain the whole bank, each with its key; the start itself if it does."""
-    if not start.wrong:
-        yield "", start
-        return
-    sample = sample_of(bank, start.candidate, 1)
-    for move in single_changes(start.candidate, hints(bank)):
-        if time.monotonic() > deadline:
-            break
-        new = move.apply(start.candidate)
-        if new is not None and not wrong_of(sample.glance, new) and not sample.of_all(new, 1):
-            yield move.key, Fit(new, 0, [*start.changes, NamedChange(move.text, start.candidate, new)])
+    return Fitting(bank).to(start, deadline)
 
 
 def hints(bank: Bank) -> Hints:
@@ -519,13 +474,11 @@ _Scored = tuple[int, int, int, Move, Candidate]
 """Wrong answers on the sample, rank and place of a move; the move; and the candidate it makes."""
 
 
-def _scored(
-    sample: Sample, start: Candidate, than: Candidate, tried: Iterable[Move], deadline: float
-) -> list[_Scored]:
+def _scored(sample: Sample, start: Candidate, tried: Iterable[Move], deadline: float) -> list[_Scored]:
     """The moves that help on a sample: those that explain something of a small part of it; if there are none,
     those that explain something of all of it."""
     # First moves that explain a question of the glance, which is cheap; only if none does, all others.
-    base, glance = sample.wrong(than), wrong_of(sample.glance, than)
+    base, glance = sample.wrong(start), wrong_of(sample.glance, start)
     scored: list[_Scored] = []
     later: list[tuple[int, Move, Candidate]] = []
     for index, move in enumerate(tried):
@@ -546,15 +499,11 @@ def _scored(
     return scored
 
 
-def _step(
-    sample: Sample, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
-) -> Fit | None:
-    """The best single change, together with all others that still help; None if none helps.
-
-    `than`: the fit that it has to improve on, if that is not the one changed."""
+def _step(sample: Sample, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
+    """The best single change, together with all others that still help; None if none helps."""
     # Moves are ranked on the sample; only the best are counted on the whole bank. The result has strictly
     # fewer wrong answers there than the fit to improve on.
-    scored = _scored(sample, best.candidate, (than or best).candidate, tried, deadline)
+    scored = _scored(sample, best.candidate, tried, deadline)
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
@@ -607,21 +556,19 @@ class Fitting:
         # that is one such change away, and that the sample let through, has fewer wrong answers on the bank.
         self.search: Search[Fit] = Search(
             [
-                Pass("change a key", self._keys, "no single change of a key explains more", Effort.SINGLE),
-                Pass("change two keys at once", self._joint, "nor do two keys of a step", Effort.SINGLE),
-                Pass("change the steps", self._steps, "nor does any step more, less or other", Effort.ANY),
+                Pass("change a key", self._keys, "no single change of a key explains more"),
+                Pass("change two keys at once", self._joint, "nor do two keys of a step"),
             ]
         )
         self.search.statistics = bank.statistics
 
-    def to(self, start: Fit, deadline: float, effort: Effort) -> Fit:
-        """The result of all passes up to an effort. A candidate from which they found nothing on this bank is
-        not tried again: candidates come back, from other starts and with more effort."""
+    def to(self, start: Fit, deadline: float) -> Fit:
+        """The result of all passes. A candidate from which they found nothing on this bank is not tried
+        again: candidates come back from other starts."""
         return self.search.run(
             start,
             lambda fit: fit.wrong,
             deadline,
-            effort=effort,
             key=lambda fit: fit.candidate.operations,
             spent=self.bank.spent,
         )
@@ -649,6 +596,3 @@ class Fitting:
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
         return self._step(best, joint(best.candidate), deadline)
-
-    def _steps(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, uncommon_changes(best.candidate), deadline)

@@ -230,14 +230,6 @@ def _regrouped(one: Candidate) -> Iterator[Move]:
             yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
 
 
-def with_equal_widths(one: Candidate) -> Iterator[tuple[Align, int, Align]]:
-    """Alignments in which one register has a width of its own, with one width for all; and that register."""
-    for step in one.steps_of(Align):
-        widths = sorted({bits for _, bits in step.fraction_bits})
-        for bits in widths if len(widths) > 1 else ():
-            yield step, bits, replace(step, fraction_bits=tuple((name, bits) for name in step.of))
-
-
 def _everywhere(one: Candidate) -> Iterator[Move]:
     """One word of a key in every step that has the key: a unit treats zeros, for example, alike wherever it
     rounds."""

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations, product
 from typing import Any
 
-from golden.identify.blackbox import structure
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.moves import Hints
 from golden.number.formats import Format, get_format
@@ -231,4 +230,7 @@ def groupings(one: Candidate) -> Iterator[tuple[str, int] | None]:
     yield None
     # Of more products only groups of equal size are tried.
     most = 16
-    yield from (group for group in structure.groups(k) if k <= most or k % group[1] == 0)
+    for size in range(2, k):
+        if k <= most or k % size == 0:
+            yield "contiguous", size
+            yield "interleaved", size

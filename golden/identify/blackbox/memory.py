@@ -25,7 +25,7 @@ from golden.identify.blackbox.parts import Pass
 from golden.kernels.sum_tree import Node
 from golden.program.signature import Bits, Signature
 
-FORM = 4
+FORM = 5
 """Version of the file's layout; another one is refused."""
 _HEAD = (
     "form",
@@ -40,13 +40,12 @@ _HEAD = (
     "tree",
     "groups",
     "passes",
-    "end",
     "kinds",
     "differing",
 )
 _KINDS = {
     **{"asked": int, "turn": int, "order": str, "told": list},
-    **{"text": str | None, "groups": list, "passes": list, "end": int | None, "kinds": list},
+    **{"text": str | None, "groups": list, "passes": list, "kinds": list},
 }
 
 
@@ -59,7 +58,6 @@ class Memory:
         tree: the order of the sum that masks showed.
         groups: the products that are added before they are cut (`product_groups`).
         passes: possible lists of passes (`parts`).
-        end: the exponent from which products overflow, if most questions showed it.
         text: YAML of the candidate; None if there was none that could be written.
         order, changes: its skeleton in words and the changes that made it.
         differing: the checks that it went through.
@@ -76,7 +74,6 @@ class Memory:
     differing: dict[str, tuple[int, int]] = field(default_factory=dict)
     queries: int = 0
     turn: int = 0
-    end: int | None = None
 
     def candidate(self) -> Candidate | None:
         """The candidate; None if there was none."""
@@ -128,7 +125,6 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "tree": None if memory.tree is None else _listed(memory.tree),
         "groups": memory.groups,
         "passes": memory.passes,
-        "end": memory.end,
         "kinds": bank.kinds,
         "differing": memory.differing,
     }
@@ -186,7 +182,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
     # The candidate stays text: it is read as any unit when it is needed.
     known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
-    return Memory(bank, tree, groups, passes, *known, end=head["end"])
+    return Memory(bank, tree, groups, passes, *known)
 
 
 def _sum(arrays: dict[str, Bits]) -> Bits:

@@ -7,41 +7,30 @@ The keys come from the step classes, so a new key is searched without a line her
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import combinations, product
 
-from golden.identify.blackbox import structure
-from golden.identify.blackbox.candidates import Candidate, with_results
-from golden.identify.blackbox.joint_keys import with_equal_widths
+from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.key_values import meaningless_beside, result_formats_tried, values_of
 from golden.identify.blackbox.moves import (
     Hints,
     Move,
     Steps,
     key_label,
-    made_as,
-    of_earlier,
     replacing_step,
     shown_value,
-    swapping_steps,
-    whole_change,
 )
 from golden.identify.blackbox.step_changes import (
-    in_one_sum,
     operand_formats,
     owned,
     result_formats,
     structural,
 )
-from golden.identify.blackbox.step_registers import with_registers
-from golden.identify.blackbox.templates import guarded_formats
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program import keys
-from golden.program.keys import FormatName, Target, Word, applies, declared, key_name
+from golden.program.keys import Word, applies, declared, key_name
 from golden.program.program import Operation
-from golden.program.steps import Additions, Multiply, Normalize, Round, SpecialValues, Step
-from golden.yamlfile import MISSING
+from golden.program.steps import Additions, Multiply, Round, SpecialValues, Step
 
 
 def single_changes(one: Candidate, hints: Hints) -> Iterator[Move]:
@@ -58,47 +47,6 @@ def single_changes(one: Candidate, hints: Hints) -> Iterator[Move]:
     yield from operand_formats(one)
     yield from structural(one, hints)
     yield from result_formats(one)
-
-
-def uncommon_changes(one: Candidate) -> Iterator[Move]:
-    """Changes that few units need: other registers, any step inserted or removed, rounded additions for exact
-    ones, other links between operations."""
-    for step in one.steps:
-        yield from _read(one, step)
-    for what, make in (
-        ("in", structure.steps_inserted),
-        ("out", structure.steps_removed),
-        ("", structure.sums_exchanged),
-    ):
-        for label, steps, changed in make(one):
-            yield Move(f"{label}: put {what}" if what else label, "", swapping_steps(steps, changed), 1)
-    for label, operations in structure.linked(one):
-        yield whole_change(label, "", made_as(operations), 1)
-    for fmt in guarded_formats(one.takes) if len(one.operations) > 1 else ():
-        register = of_earlier(partial(with_results, fmt=fmt))
-        yield whole_change("earlier results: format", fmt.name, register, 1)
-
-
-def resets(one: Candidate) -> Iterator[Move]:
-    """Every changed key back at its default, one width for all registers of an alignment, no normalization of
-    intermediate numbers, and one sum instead of two: an early helpful change can block later ones."""
-    for align_, bits, even in with_equal_widths(one):
-        label = key_label(align_, "fraction_bits")
-        yield Move(label, f"{bits} for all", replacing_step(align_, even))
-    for step in one.steps:
-        for name, key, default in declared(step):
-            now = getattr(step, name)
-            if default is MISSING or now in (default, None) or isinstance(key, FormatName | Target):
-                continue
-            label = key_label(step, key_name(name, key))
-            yield Move(label, shown_value(default), replacing_step(step, replace(step, **{name: default})))
-    for of in dict.fromkeys(step.of for step in one.steps_of(Normalize)):
-        yield Move(f"normalize of {' and '.join(of)}", "left out, all", _not_normalized(of))
-    yield from in_one_sum(one)
-
-
-def _not_normalized(of: tuple[str, ...]) -> Callable[[Steps], Steps]:
-    return lambda steps: tuple(s for s in steps if not (isinstance(s, Normalize) and s.of == of))
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:
@@ -134,22 +82,6 @@ def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Ite
             changed = replace(step, format=fmt, rounding=mode, flush=flush, **rest)
             said = f"{fmt.name}, {mode}" + ("" if flush == "none" else f", flushed, {flush}")
             yield Move("multiply: format", said, replacing_step(step, changed))
-
-
-def _read(one: Candidate, step: Step) -> Iterator[Move]:
-    """Other registers that a step reads."""
-    scaled = bool(one.takes.scale_block)
-    known = dict.fromkeys(
-        name
-        for operation in one.operations
-        if step in operation.steps
-        for name in structure.readable(operation, operation.steps.index(step), scaled)
-    )
-    for of in structure.other_registers(step, tuple(known)):
-        changed = with_registers(step, of)
-        yield Move(
-            f"{step.op} of {' and '.join(step.of)}", f"of {', '.join(of)}", replacing_step(step, changed)
-        )
 
 
 def _registers(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:

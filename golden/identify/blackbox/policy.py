@@ -23,7 +23,6 @@ class QuestionPolicy:
         first: of each kind before the first candidate; at most the share `first_share` goes to one kind.
         simple: for each number of terms and kind; at most the share `simple_share`.
         zero_c: of each kind with c = +0, and the same number with -0; at most the share `zero_c_share`.
-        lowered: of each kind that are repeated with smaller products; at most the share `lowered_share`.
         wrong_again: of those that a candidate gets wrong, repeated once before it is changed for them,
             together with `early_again` of the first questions.
         early: first questions that show, after a changed answer, whether all answers have changed.
@@ -60,8 +59,6 @@ class QuestionPolicy:
     simple_share: int = 800
     zero_c: int = 24
     zero_c_share: int = 333
-    lowered: int = 320
-    lowered_share: int = 24
     wrong_again: int = 48
     early_again: int = 16
     early: int = 256
@@ -92,8 +89,7 @@ class TimePolicy:
         fits: part that fits may take; the rest is for checking.
         sharers: a start gets at most one in this many parts while others wait; the best ones continue later.
         quick: the same when all starts are compared quickly.
-        orders: seconds to look for other orders of the sum; `rival_orders`: for those that answer the whole
-            bank alike.
+        orders: seconds to look for other orders of the sum.
         separating: seconds to separate rivals; `ruling_out`: to search recorded questions that refute them.
         neighbours: seconds to compare the neighbours of the result with the questions; `simplifying`: to
             simplify the questions that refute them; `forced`: to simplify those that forced the changes.
@@ -107,7 +103,6 @@ class TimePolicy:
     sharers: int = 3
     quick: int = 6
     orders: float = 2.0
-    rival_orders: float = 1.0
     separating: float = 4.0
     ruling_out: float = 2.5
     neighbours: float = 5.0
@@ -127,8 +122,8 @@ class StartPolicy:
         halved: starts that each take a few changes; `halved_fits`: how many of them are then fitted.
         others: other orders that are fitted when no change of a key explains a counterexample.
         far: a candidate farther than this has another order of the sum rather than two wrong keys: other
-            orders are tried before more effort.
-        hopeless: a start farther than this gets single changes only, while another start is `near`.
+            orders are tried first.
+        near: a start that is nearer continues at once.
         handful: wrong answers that are too few to show what a candidate lacks.
     """
 
@@ -138,7 +133,6 @@ class StartPolicy:
     halved_fits: int = 4
     others: int = 3
     far: int = 50
-    hopeless: int = 8
     near: int = 100
     handful: int = 8
 
@@ -194,17 +188,10 @@ class RivalPolicy:
         parts: shares (1/n) of the operands on which a rival is run, one after the other, until some
             distinguish it.
         many, some: multiples of the usual count of operands: among zeros; near overflow and between links.
-        of_orders: a rival order gets one in 4 of the operands that are drawn for the candidate.
         own: values of one key for which operands are aimed; least exponents have no limit.
-        both_ends: undistinguished values of a number, the least and the greatest, after which values between
-            are skipped.
         scaled: operands at the floor of either program for units with scales, which reach it in few places.
         wider: bits by which alignments are widened to obtain a rival for every kind of operands.
-        plainer_seconds: seconds to fit a candidate without one of its keys; `plainer`: how many such programs
-            are compared.
-        listed: starts, varied by shape, from which other orders are taken; `orders`: other orders tried;
-            `order_seconds`: seconds to fit each; `far`: a start is too far off if it is wrong on more than
-            one question in 50.
+        listed: starts, varied by shape, from which other orders are taken; `orders`: other orders tried.
     """
 
     taken: int = 8
@@ -212,17 +199,11 @@ class RivalPolicy:
     parts: tuple[int, ...] = (16, 4, 1)
     many: int = 12
     some: int = 4
-    of_orders: int = 4
     own: int = 8
-    both_ends: int = 2
     scaled: int = 128
     wider: tuple[int, ...] = (6, 8)
-    plainer_seconds: float = 2.0
-    plainer: int = 4
     listed: int = 200
     orders: int = 24
-    order_seconds: float = 0.5
-    far: int = 50
 
 
 @dataclass(frozen=True)

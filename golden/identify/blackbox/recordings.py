@@ -236,24 +236,22 @@ class _Passive:
         """The candidate that explains the search's part, or the nearest one."""
         bank = self.bank
         tried = [fitting.Fit(one, fitting.wrong_of(bank, one)) for one in starts[: RECORDINGS.starts]]
-        best = self._best(bank, tried, fitting.Effort.SINGLE)
+        best = self._best(bank, tried)
         # No catalogued program, even with changed keys: all orders of known datapaths.
         if best is None or best.wrong:
             self._report_progress("fitting orders of the sum")
             ranked = fitting.rank(bank, bank, skeletons(self.takes, None), self.deadline)
             more = [best] if best is not None else []
-            best = self._best(bank, [*more, *ranked[: RECORDINGS.orders]], fitting.Effort.SINGLE)
-        if best is not None and best.wrong:
-            best = self._best(bank, [best], fitting.Effort.ANY)
+            best = self._best(bank, [*more, *ranked[: RECORDINGS.orders]])
         return best
 
-    def _best(self, bank: Bank, starts: list[fitting.Fit], effort: fitting.Effort) -> fitting.Fit | None:
+    def _best(self, bank: Bank, starts: list[fitting.Fit]) -> fitting.Fit | None:
         best: fitting.Fit | None = None
         for start in sorted(starts, key=lambda one: one.wrong):
             if best is not None and (best.wrong == 0 or time.monotonic() > self.deadline):
                 break
             self._report_progress(f"fitting: {start.candidate.order}")
-            done = fitting.fit(bank, start, self.deadline, effort) if start.wrong else start
+            done = fitting.fit(bank, start, self.deadline) if start.wrong else start
             if best is None or done.wrong < best.wrong:
                 best = done
         return best

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from golden import yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.identify.blackbox.evidence import Forced, Meeting, Property, Witness
+from golden.identify.blackbox.evidence import Forced, Property, Witness
 from golden.identify.blackbox.unexplained import Law
 from golden.model.instruction import Instruction
 from golden.notebook import NotebookHtml
@@ -29,7 +29,6 @@ from golden.explain.numbers import hex_text
 from golden.files import escape
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.sum_order import KIND as MASKS
-from golden.kernels.sum_tree import C
 from golden.number.formats import Format
 from golden.program.words import is_integer, step_text
 
@@ -87,8 +86,7 @@ class Found(NotebookHtml):
             products that the metadata select. None without a candidate.
         differing: by kind of operands, wrong and all dot products that were compared with the box.
         undecided: what was not distinguished and why, a sentence each.
-        order: the tree of the sum according to the masks; empty if they showed none. `meetings`: the masks
-            that show its nodes.
+        order: the tree of the sum according to the masks; empty if they showed none.
         rules: what was found and changed, in order. `forced`: the counterexamples that forced the changes;
             after a resume only the later ones.
         not_read: bits of operands that no answer depends on, a sentence each. Low bits of all elements become
@@ -118,7 +116,6 @@ class Found(NotebookHtml):
     differing: Mapping[str, tuple[int, int]]
     undecided: tuple[str, ...]
     order: str = ""
-    meetings: tuple[Meeting, ...] = ()
     rules: tuple[str, ...] = ()
     forced: tuple[Forced, ...] = ()
     not_read: tuple[str, ...] = ()
@@ -234,7 +231,6 @@ class Found(NotebookHtml):
             "asked": self.asked,
             "seconds": round(self.seconds, 3),
             "order": self.order,
-            "order_shown": [one.as_dict() for one in self.meetings],
             "rules": list(self.rules),
             "forced": [one.as_dict() for one in self.forced],
             "not_read": list(self.not_read),
@@ -343,52 +339,12 @@ def _shows(law: Law, found: Found) -> str:
 
 
 def _order(found: Found) -> Iterator[str]:
-    """The tree, and for each node the mask that shows it."""
+    """The tree of the sum."""
     yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
     wrong, count = found.differing.get(MASKS, (0, 0))
     if wrong:
         said = f"it answers {wrong:,} of {count:,} masks differently"
         yield from (f"**The candidate does not add in this order:** {said}.", "")
-    if not found.meetings or found.instruction is None:
-        return
-    # Rows of the table; the JSON has all nodes.
-    most = 16
-    formats, shown = found.instruction.formats, found.meetings[:most]
-    yield (
-        "A mask has M in one term, -M in another and y in all others. Each y that the sum adds between them "
-        "is lost, so the number of y left shows how many terms had been added when M and -M met."
-    )
-    yield ""
-    head = ("What meets", "Masks that show it", "One of them")
-    yield from _table(head, ((one.node, f"{one.questions:,}", _meeting(one, formats)) for one in shown))
-    if len(found.meetings) > len(shown):
-        yield from (f"The JSON has {len(found.meetings) - len(shown)} more nodes.", "")
-
-
-def _meeting(one: Meeting, formats: Mapping[str, Format]) -> str:
-    """A mask, its answer, and the answer if its two large terms met elsewhere."""
-    d, terms = formats["d"], [*range(len(one.operands["a"])), C]
-    rest = [place for place in terms if place not in one.pair]
-    little = dict.fromkeys(_term(one, place, formats, name=False) for place in rest)
-    first, second = (_term(one, place, formats) for place in one.pair)
-    given = f"M in {first}, -M in {second}, y elsewhere: {' and '.join(little)}"
-    answers = f"the box answers {hex_text(d, one.box)}, {one.left} y left"
-    other = f"had the two met {one.elsewhere}, it would be {hex_text(d, one.alternative)}, "
-    other += f"{one.alternative_left} left"
-    return f"{given}: {answers}; {other}"
-
-
-def _term(one: Meeting, place: int, formats: Mapping[str, Format], name: bool = True) -> str:
-    """One term of a mask, "k = 3: 0x7800 * 0x7800", or "c: 0x4e800000"; of scaled ones with the scales."""
-    codes = one.operands
-    if place == C:
-        return f"{'c: ' * name}{hex_text(formats['c'], int(codes['c']))}"
-    factors = [hex_text(formats[key], int(codes[key][place])) for key in "ab"]
-    for key in ("scale_a", "scale_b"):
-        if key in codes:
-            block = place * len(codes[key]) // len(codes["a"])
-            factors.append(f"{key} {hex_text(formats[key], int(codes[key][block]))}")
-    return f"{f'k = {place}: ' * name}{' * '.join(factors)}"
 
 
 def _modes(found: Found) -> Iterator[str]:

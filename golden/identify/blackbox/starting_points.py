@@ -17,13 +17,11 @@ import numpy as np
 from golden.identify.blackbox import fitting, structure
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.early_overflow import ONE
 from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.one_term import as_rounded, with_factor, with_lost_products, with_signs
 from golden.identify.blackbox.parts import Pass, with_parts
 from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
 from golden.identify.blackbox.step_registers import relabelled, with_registers
-from golden.identify.sample import evenly
 from golden.number.formats import Kind
 from golden.number.frozen import replace
 from golden.program.program import Operation
@@ -92,7 +90,7 @@ def counted(
     values of operands that they do not add, or lose some products alone. If finite operands have infinite
     answers, the terms may be added after all, with an overflow of all nonzero products."""
     # 1. Properties that every order shares: signs, rounding, bits of results. No skeleton is dropped here.
-    made = as_rounded(bank, with_signs(bank, with_parts(passes, with_factor(bank, _scaled(bank, skeletons)))))
+    made = as_rounded(bank, with_signs(bank, with_parts(passes, with_factor(bank, skeletons))))
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [one.with_last(result_fraction_bits=bits) or one for one in made]
     # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.
@@ -108,31 +106,6 @@ def counted(
                 left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
             made = left_out or made
     return made
-
-
-def _scaled(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons unchanged, or without scales if that explains more answers to one product: a unit can check
-    its scales for special values, and still not multiply by them."""
-    if not bank.takes.scale_block:
-        return list(skeletons)
-    few = bank.of_kinds(ONE)
-    without = {one: _unscaled(one) for one in skeletons}
-    both = [(one, new) for one, new in without.items() if new is not None]
-    # A few skeletons decide whether scales have an effect.
-    compared = 40
-    some = [both[place] for place in evenly(np.arange(len(both)), compared)]
-    least = [
-        min((fitting.wrong_of(few, one) for one in column), default=0) for column in zip(*some, strict=True)
-    ]
-    if not least or least[0] <= least[1]:
-        return list(skeletons)
-    return [one if new is None else new for one, new in without.items()]
-
-
-def _unscaled(one: Candidate) -> Candidate | None:
-    """A candidate that does not multiply by the scales; None if it has none."""
-    steps = [[s for s in o.steps if not isinstance(s, Scale)] for o in one.operations]
-    return one.changed_to(o.with_steps(own) for o, own in zip(one.operations, steps, strict=True))
 
 
 def _shows(bank: Bank) -> bool:

@@ -1,7 +1,4 @@
-"""Steps inserted, removed, split or joined, as known datapaths differ in them.
-
-`structure` has the changes that know no datapath: any step at any place.
-"""
+"""Steps inserted, removed, split or joined, as known datapaths differ in them."""
 
 from __future__ import annotations
 
@@ -72,12 +69,24 @@ def _flushes(one: Candidate) -> Iterator[Move]:
     for sign in ("signed", "positive"):
         for of in owned(one, ("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
             yield Move(f"flush of {' and '.join(of)}", sign, flushing(of, sign))
+    for of in owned(one, ("a", "b"), ("a",), ("b",), ("c",)):
+        if all(one.formats[name].is_float for name in of):
+            yield Move(f"hidden_bit of {' and '.join(of)}", "put in", _put_first(HiddenBit(of=of)), 1)
+    for step in one.steps_of(Additions):
+        if len(step.of) > 1:
+            turned = replace(step, of=step.of[::-1])
+            yield Move(f"sum of {' and '.join(step.of)}", "the other way", replacing_step(step, turned), 1)
 
 
 def owned(one: Candidate, *sets: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Sets of operands without those that the unit lacks, each once."""
     left = (tuple(name for name in of if name not in one.takes.unread) for of in sets)
     yield from filter(None, dict.fromkeys(left))
+
+
+def _put_first(new: Step) -> Callable[[Steps], Steps]:
+    """A step before all others in operations that read its operands."""
+    return lambda steps: (new, *steps) if set(new.of) <= {n for s in steps for n in s.of} else steps
 
 
 def flushing(of: tuple[str, ...], sign: str) -> Callable[[Steps], Steps]:

@@ -16,7 +16,7 @@ from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box, dense_view
 from golden.identify.probe.probes import Probe, Shot, Unreachable, exact_code, factors, split_scale
 from golden.identify.sample import joined, picked
-from golden.kernels.sum_tree import C, Node, Pair, exact_tree_of, predicted, terms_of, tree_of
+from golden.kernels.sum_tree import C, Node, Pair, exact_tree_of, predicted, tree_of
 from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
 from golden.unit import Unit
@@ -194,9 +194,6 @@ def find_order(box: Box, bank: Bank, slots: Sequence[int] | None = None) -> Node
         best = _best(box, bank, slots, shift)
     if best is None:
         return None
-    # Of many pairs only some are recorded; then each node needs a mask that shows it.
-    if best[2].terms * (best[2].terms - 1) > _MOST_KEPT:
-        _ask_each_node(box, bank, best[2], best[1])
     return best[1].relabelled(dict(enumerate(slots or ())))
 
 
@@ -255,20 +252,6 @@ def factor_of_products(box: Box) -> int:
     shift = round(math.log2(factor))
     near = Fraction(1, 16)
     return shift if abs(factor / Fraction(2) ** shift - 1) < near else 0
-
-
-def _ask_each_node(box: Box, bank: Bank, marks: _Marks, tree: Node) -> None:
-    """Records a mask of each node: in a part of the masks, some nodes have none."""
-    pairs: list[tuple[int, int]] = []
-    left: list[int | Node] = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, Node):
-            first, second, *_ = (terms_of(one)[0] for one in node.children)
-            pairs.append((first, second))
-            left += node.children
-    operands, answers = box.ask(_questions(box.takes, marks, pairs))
-    bank.add(KIND, operands, answers)
 
 
 def finite_marks(

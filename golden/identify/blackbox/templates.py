@@ -15,7 +15,6 @@ from itertools import product
 from golden.identify.blackbox.candidates import Candidate, candidate, operation
 from golden.identify.blackbox.product_groups import Groups
 from golden.kernels.sum_tree import C, Node, terms_of
-from golden.kernels.sum_tree import C as _C
 from golden.number.formats import Format, get_format
 from golden.number.frozen import replace
 from golden.program.keys import Candidate as Largest
@@ -33,7 +32,6 @@ _RNE = "nearest_even"
 _F64 = get_format("f64")
 _MOST_SLICES = 8
 """Slices of a chain, at most."""
-_INNER = ("f32", "f16", "bf16", "tf32", "f64", "e5m2", "e4m3", "s32", "s8", "u8")
 Group = tuple[str, int]
 Forms = dict[str, list[Step]]
 _Levels = Callable[[int, bool], Forms]
@@ -91,12 +89,6 @@ class _Frame:
     def of_floats(self) -> bool:
         """Whether an operand is a float."""
         return any(self.takes.formats[name].is_float for name in "abc")
-
-
-def inner_formats(takes: Signature) -> list[Format]:
-    """Formats of intermediate results: the unit's own, c's, and those of known datapaths."""
-    known = [takes.formats["d"], takes.formats["c"], *map(get_format, _INNER)]
-    return list(dict.fromkeys(known))
 
 
 _GUARD_BITS = range(1, 9)
@@ -317,7 +309,7 @@ def _links(tree: Node) -> list[_Link] | None:
         return None
     before = _links(inner[0]) if inner else []
     own = [one for one in tree.children if isinstance(one, int)]
-    link = _Link(tuple(one for one in own if one != _C), _C in own)
+    link = _Link(tuple(one for one in own if one != C), C in own)
     return None if before is None else [*before, link]
 
 
@@ -383,11 +375,11 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
     def enter(node: Node, last: bool) -> str | None:
         # The nodes below come first: their results are addends of this one.
         inner = [enter(one, last=False) for one in node.children if isinstance(one, Node)]
-        products = tuple(one for one in node.children if isinstance(one, int) and one != _C)
+        products = tuple(one for one in node.children if isinstance(one, int) and one != C)
         names = [name for name in inner if name is not None]
         if len(names) != len(inner) or len(names) > 4:
             return None
-        with_c = _C in node.children
+        with_c = C in node.children
         terms = "groups" if kind == _EACH_ROUNDED else "products"
         # What this operation adds: c, its own products, and the results of the nodes below.
         of = (
@@ -525,10 +517,10 @@ def _parallel(tree: Node) -> list[Node]:
     """The nodes of a tree that consists only of two or more parallel sums of products, and c. If many y
     together are not lost next to M, masks show this for results that are passed on."""
     inner = [one for one in tree.children if isinstance(one, Node)]
-    if len(inner) == 1 and tree.children == (_C, inner[0]):
+    if len(inner) == 1 and tree.children == (C, inner[0]):
         return _parallel(inner[0])
     flat = all(isinstance(one, int) for node in inner for one in node.children)
-    alone = {one for one in tree.children if isinstance(one, int)} <= {_C}
+    alone = {one for one in tree.children if isinstance(one, int)} <= {C}
     return inner if alone and flat and len(inner) > 1 else []
 
 
@@ -546,7 +538,7 @@ def _slices(f: _Frame, members: Sequence[Sequence[int]], levels: _Levels) -> Ite
 
 def _products_first(tree: Node) -> bool:
     """Whether c meets the sum of all products."""
-    return len(tree.children) == 2 and _C in tree.children
+    return len(tree.children) == 2 and C in tree.children
 
 
 def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
@@ -677,7 +669,7 @@ def _dot_then_c(f: _Frame) -> Iterator[Candidate | None]:
 
 def _one_by_one(members: list[tuple[int, ...]]) -> Node:
     """The tree of sums of groups that are added to c one after the other."""
-    tree: Node | int = _C
+    tree: Node | int = C
     for group in members:
         tree = Node((tree, Node(group)))
     assert isinstance(tree, Node)

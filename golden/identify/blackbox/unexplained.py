@@ -6,24 +6,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from golden.identify.blackbox.box import Bank, Box, Mask
+from golden.identify.blackbox.box import Bank, Mask
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.blackbox.missing_operands import as_own
 from golden.identify.diagnose.conditions import known, products_present, special, subnormal, zero_codes
 from golden.identify.minimising import costs
-from golden.identify.probe.probes import Unreachable, exact_code, factors
-from golden.identify.sample import joined, picked
-from golden.kernels.sum_tree import Node
+from golden.identify.sample import picked
 from golden.number.formats import Format, Kind, to_float
 from golden.number.frozen import replace
 from golden.program.signature import Operands
@@ -84,9 +81,6 @@ _FEWEST = 12
 """Answers that are needed to decide a law."""
 _LARGE = 16
 """Integers of this size change by less than a sixteenth when they are rounded, so ratios show the factor."""
-_MOST_ARRANGED, _FAR = 60, 30
-"""Arrangements of three terms that are tried, and binades below the largest term at which masks must lose a
-small one."""
 Values = npt.NDArray[np.float64]
 
 
@@ -270,67 +264,3 @@ def _number(value: Fraction) -> str:
     if top & (top - 1) or bottom & (bottom - 1):
         return str(value)
     return f"{'-' if value < 0 else ''}2^{top.bit_length() - bottom.bit_length()}"
-
-
-# The order of magnitudes ------------------------------------------------------------------------------------
-
-
-def by_magnitude(box: Box, tree: Node | None) -> Law | None:
-    """Whether small terms meet before the largest one, in any places.
-
-    If half a unit in the last place of the largest term meets a much smaller term first, the smaller one
-    decides the rounding. In a fixed order of rounded additions that depends on the places. Masks show that
-    nothing so far below the largest term is kept, so nothing else has this effect.
-
-    Raises:
-        BudgetEnded, OperandError: as `Box.ask`.
-    """
-    takes, d = box.takes, box.takes.formats["d"]
-    if tree is None or tree.exact or takes.k < 3 or not all(takes.formats[name].is_float for name in "abcd"):
-        return None
-    bits = d.fraction_bits
-    # Two small terms, each of which a large one absorbs alone: the sum exceeds the large term only if the two
-    # meet first.
-    ladder = [Fraction(1), Fraction(1, 2 ** (bits + 1)), Fraction(1, 2 ** (2 * bits + 1))]
-    # A mask with one small term, which a rounded sum loses next to the large ones.
-    mask = [Fraction(1), Fraction(-1), Fraction(1, 2**_FAR)]
-    rng = np.random.default_rng(takes.k)
-    # Places of the three terms: all of them for few products, else drawn ones.
-    every = (
-        list(permutations(range(takes.k), 3))
-        if takes.k < 12
-        else rng.permuted(np.tile(np.arange(takes.k), (_MOST_ARRANGED, 1)), axis=1)[:, :3].tolist()
-    )
-    places = [every[index] for index in rng.permutation(len(every))[:_MOST_ARRANGED]]
-    try:
-        up = exact_code(d, 1 + Fraction(1, 2**bits))
-        queried = [_placed(box, terms, places) for terms in (ladder, mask)]
-    except Unreachable:
-        return None
-    whole = joined(queried)
-    _, answers = box.ask(whole)
-    raised, left = np.split(answers, 2)
-    # Both everywhere: no fixed order of rounded sums has that.
-    if not (raised == up).all() or (to_float(d, left) != 0).any():
-        return None
-    count = len(places)
-    text = (
-        f"the order of the sum depends on the magnitudes: in all {count} of {count} arrangements tried of 1, "
-        f"2^{-bits - 1} and 2^{-2 * bits - 1} the two small terms meet before the large one, wherever they "
-        f"are, and next to 1 and -1 a term of 2^{-_FAR} is lost: no fixed order of rounded sums has both"
-    )
-    return Law(text, picked(queried[0], 0), int(raised[0]))
-
-
-def _placed(box: Box, terms: Sequence[Fraction], places: Sequence[Sequence[int]]) -> Operands:
-    """Products with these values in these places, one question each; zeros elsewhere."""
-    takes = box.takes
-    found = {
-        name: np.full((len(places), *shape), takes.at_rest(name), takes.code_format(name).dtype)
-        for name, shape in takes.operand_shapes(matrices=False).items()
-    }
-    codes = [factors(value, takes.formats["a"], takes.formats["b"]) for value in terms]
-    for row, some in enumerate(places):
-        for place, (a, b) in zip(some, codes, strict=True):
-            found["a"][row, place], found["b"][row, place] = a, b
-    return found

@@ -153,7 +153,7 @@ class HypothesisSearch:
         they leave."""
         self.tried: set[Any] = set()
         more = [
-            Pass(f"{number} faults", self.one_more, "no further fault of the pool explains more", number)
+            Pass(f"{number} faults", self.one_more, "no further fault of the pool explains more")
             for number in range(2, SEARCH.depth + 1)
         ]
         self.search: Search[Ranking] = Search(

@@ -18,14 +18,14 @@ from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.moves import Hints
-from golden.identify.blackbox.neighbourhood import resets, single_changes
+from golden.identify.blackbox.neighbourhood import single_changes
 from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
 from golden.identify.blackbox.templates import align, skeletons
 from golden.model.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands
-from golden.program.steps import Additions, Align, Multiply, Normalize, Round, SpecialValues, Step, Sum
+from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum
 from golden.unit import FunctionUnit, signature_of
 
 CONVERTED = "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16"
@@ -260,47 +260,6 @@ def test_a_cause_between_two_others_is_one_change() -> None:
     assert any(one is not None and bank.explained(one.program) for one in tried)
 
 
-def test_what_fewer_words_explain_is_a_rival() -> None:
-    """The exponents of products and of all terms with a least one, beside the plain largest exponent and its
-    floor: the two are alike."""
-    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    plain = candidate(ins)
-    largest = MaximumOf(("products",), False, 0, None), MaximumOf(("products", "c"), False, 0, -133)
-
-    def changed(step: Step) -> Step:
-        return replace(step, floor=None, maximum=largest) if isinstance(step, Align) else step
-
-    wordy = plain.with_operations(o.with_steps([changed(s) for s in o.steps]) for o in plain.operations)
-    assert wordy is not None and discriminate.description_length(wordy) > discriminate.description_length(
-        plain
-    )
-    bank = bank_of(ins, 12)
-    assert not bank.wrong(wordy.program).any()
-    found = discriminate.plainer(fitting.Fit(wordy, 0), bank, time.monotonic() + 60)
-    assert found and discriminate.description_length(found[0].candidate) <= discriminate.description_length(
-        plain
-    )
-
-
-def test_another_key_that_explains_the_last_counterexample_is_a_rival() -> None:
-    """Normalised products and operands in f16 are alike but for eleven of a million operands."""
-    ins = golden.instruction("hopper", CONVERTED)
-
-    def changed(step: Step) -> Step:
-        return replace(step, normalize=True) if isinstance(step, Multiply) else step
-
-    taken = candidate(ins).with_operations(
-        replace(o.with_steps([changed(s) for s in o.steps]), operand_format=None)
-        for o in ins.program.operations
-    )
-    assert taken is not None
-    bank = bank_of(ins, 10)
-    bank.add("shrunk", SHOWS, ins.dot(**SHOWS))
-    assert not bank.wrong(taken.program).any()
-    found = discriminate.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
-    assert any(one.candidate.operations[0].operand_format == golden.get_format("f16") for one in found)
-
-
 def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many questions programs are held against, call by call."""
     counts: list[int] = []
@@ -332,37 +291,16 @@ def test_rivals_that_are_known_are_held_against_new_questions_alone(monkeypatch:
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
     search.bank = bank_of(ins, 20)
-    monkeypatch.setattr(discriminate, "plainer", lambda *_: [])
-    monkeypatch.setattr(discriminate, "other_orders", lambda *_: [])
     fit = fitting.Fit(candidate(ins), 0)
-    before = search._rivals(fit, far=False)
+    before = search._rivals(fit)
     assert before
     part = bank_of(ins, 1)
     search.bank.add("more", part.operands, part.answers)
     counts = asked_of(monkeypatch)
-    assert len(search._rivals(fit, far=False)) <= len(before) and set(counts) == {len(part)}
+    assert len(search._rivals(fit)) <= len(before) and set(counts) == {len(part)}
     odd = {name: codes[:1] for name, codes in part.operands.items()}
     search.bank.add("odd", odd, ins.dot(**odd) ^ 1)
-    assert not search._rivals(fit, far=False)
-
-
-def test_what_is_more_than_a_key_away_is_looked_for_once_neighbours_were_told_apart(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
-    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
-    search.bank, fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
-    up = [
-        replace(s, rounding="up") if isinstance(s, Additions) else s for s in ins.program.operations[0].steps
-    ]
-    other = fit.candidate.with_operations(o.with_steps(up) for o in fit.candidate.operations)
-    assert other is not None
-    monkeypatch.setattr(discriminate, "plainer", lambda *_: [fitting.Fit(other, 0)])
-    monkeypatch.setattr(discriminate, "other_orders", lambda *_: [])
-    near = search._rivals(fit, far=False)
-    far = search._rivals(fit, far=True)
-    assert discriminate.OTHER_WORDS not in dict(near)
-    assert [key for key, _ in far if key == discriminate.OTHER_WORDS] and len(far) == len(near) + 1
+    assert not search._rivals(fit)
 
 
 def test_a_rival_that_few_operands_tell_is_not_held_against_all() -> None:
@@ -407,41 +345,6 @@ def stand_in(ins: Instruction) -> Candidate:
     return found
 
 
-def test_what_a_unit_keeps_below_the_last_bit_of_a_candidate_is_asked_for() -> None:
-    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
-    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
-    search.state.fit = fitting.Fit(stand_in(ins), 0)
-    assert any(search._round(256) for _ in range(6))
-    assert search.state.differing["below_power"][0]
-
-
-def test_other_orders_are_looked_for_once_and_held_against_what_is_asked_since(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ins = golden.instruction("ampere", "HMMA.16816.F32")
-    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
-    own, looked = candidate(ins), list[Candidate]()
-    other = own.with_operations(o.with_steps(o.steps) for o in reversed(own.operations))
-    other = other or own.with_operations(replace(o, to="d") for o in own.operations[:1])
-    assert other is not None
-
-    def found(one: Candidate, *_: object) -> list[Candidate]:
-        looked.append(one)
-        return [own, other]
-
-    monkeypatch.setattr(discriminate, "other_orders", found)
-    assert len(search._other_orders(own)) == 2
-    search.bank = bank_of(ins, 20)
-    assert [one.key for one in search._other_orders(own)] == [own.key] and len(looked) == 1
-
-
-def test_where_a_key_alone_explains_all_no_fit_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    ins = golden.instruction("ampere", "HMMA.16816.F32")
-    fit, bank = fitting.Fit(candidate(ins), 0), bank_of(ins, 20)
-    monkeypatch.setattr(fitting, "fit_near", lambda *_: pytest.fail("a fit was made"))
-    assert [one.wrong for one in discriminate._instead(fit, bank, time.monotonic() + 60)] == [0]
-
-
 @pytest.mark.parametrize(("asks", "rounds"), [(100_000, 3), (8_000, 1)])
 def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
     asks: int, rounds: int, monkeypatch: pytest.MonkeyPatch
@@ -452,7 +355,7 @@ def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
     search.dense.meter.queries = 5_000
     before: list[int] = []
 
-    def told(one: _Search, fit: fitting.Fit, each: int, far: bool) -> bool:
+    def told(one: _Search, fit: fitting.Fit, each: int) -> bool:
         before.append(one.turn)
         return False
 
@@ -475,17 +378,6 @@ def test_questions_that_are_left_are_asked_where_the_time_for_fits_is_over() -> 
         counts = search.state.differing.values()
         assert sum(total for _, total in counts) > 10_000
         assert (sum(count for count, _ in counts) > 0) == wrong
-
-
-def test_operands_below_the_last_bit_tell_a_unit_that_keeps_more_beside_some() -> None:
-    """Of all that the wider stand-in answers otherwise, a few of each kind show where it is the unit."""
-    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
-    own = stand_in(ins)
-    asked = discriminate.below_the_last_bit(own, 500, lambda *n: np.random.default_rng(n))
-    assert asked is not None and len(asked["a"]) < 500
-    assert (ins.dot(**asked) != own.dot(**asked)).any()
-    exact = candidate(golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"))
-    assert discriminate.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
 
 
 def test_the_least_value_of_an_exponent_has_operands_aimed_at_it_as_a_floor_has() -> None:
@@ -528,21 +420,6 @@ def in_two_sums(old: tuple[Step, ...]) -> tuple[Step, ...]:
     own, meet = (align(of, bits=25) for of in (("products",), ("dot", "c")))
     sums = Sum(of=own.of, to="dot"), Sum(of=meet.of, to="total")
     return (*old[:2], own, sums[0], meet, sums[1], *old[4:])
-
-
-def test_one_sum_that_explains_what_two_do_is_a_rival() -> None:
-    """Of results of 11 bits few show which it is: of a million operands of every kind one."""
-    true = candidate(resolve("hopper:mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16"))
-    taken = true.with_operations(o.with_steps(in_two_sums(o.steps)) for o in true.operations)
-    assert taken is not None and taken.key != true.key
-    bank = bank_of(true.instruction, 20)
-    assert not bank.wrong(taken.program).any()
-    made = [move.apply(taken) for move in discriminate.neighbours(taken, ()) if move.key == "products and c"]
-    assert len(made) == 1 and made[0] is not None and bank.explained(made[0].program)
-    found = discriminate.plainer(fitting.Fit(taken, 0), bank, time.monotonic() + 60)
-    assert discriminate.description_length(found[0].candidate) < discriminate.description_length(taken)
-    steps = found[0].candidate.operations[0].steps
-    assert [s.of for s in steps if isinstance(s, Align)] == [("products", "c")]
 
 
 def test_the_result_of_an_earlier_link_is_asked_about_as_c_is() -> None:
@@ -643,28 +520,6 @@ def test_every_floor_in_the_reach_of_results_is_a_rival() -> None:
     assert asked is not None and (true.dot(**asked) != taken.dot(**asked)).any()
 
 
-def test_numbers_that_are_not_normalised_are_a_start_where_that_stood_in_for_an_alignment() -> None:
-    ins = golden.instruction("volta", "HMMA.884.F16.F16")
-    first, then = (
-        Normalize(of=("total",), fraction_bits=(("total", 23),), rounding=mode, min_exponent=least)
-        for mode, least in (("nearest_even", -18), ("toward_zero", None))
-    )
-
-    def stands_in(step: Step) -> list[Step]:
-        if isinstance(step, Sum):
-            return [step, first, then]
-        return [] if isinstance(step, Align) else [step]
-
-    start = candidate(ins).with_operations(
-        o.with_steps([new for s in o.steps for new in stands_in(s)]) for o in ins.program.operations
-    )
-    assert start is not None
-    bare = [m.apply(start) for m in resets(start) if m.key == "normalize of total"]
-    assert [[s.op for s in one.operations[0].steps] for one in bare if one is not None] == [
-        ["multiply", "special_values", "sum", "round"]
-    ]
-
-
 def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
     """What was found of special values and of cut bits stays; what stood in for leading bits goes."""
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
@@ -699,28 +554,6 @@ def test_what_shows_a_candidate_is_looked_for_in_the_time_that_is_left(
     monkeypatch.setattr(checking, "weigh", weighed)
     search._evidence(candidate(ins))
     assert given[0] <= given[1] <= most + 0.01 and (left < 0 or given[1] > most - 1)
-
-
-@pytest.mark.parametrize("place", [1, 2, 3])
-def test_the_sign_of_what_is_flushed_is_asked_among_zeros_of_that_sign(place: int) -> None:
-    """Products, sums of four, and sums with c: each -0 shows where all that is added to it is -0, too."""
-    true = candidate(resolve("cdna2:v_mfma_f32_32x32x8bf16_1k"))
-    (operation,) = true.operations
-    steps = list(operation.steps)
-    steps[place] = replace(steps[place], flush="positive")
-    rival = true.with_operations([operation.with_steps(steps)])
-    assert rival is not None
-    asked = vanishing(true.instruction, 1000, np.random.default_rng(2))
-    assert asked is not None and (true.dot(**asked) != rival.dot(**asked)).sum() > 4
-    told = discriminate.questions(
-        true, [("flush", rival)], 50, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
-    )
-    assert told is not None and (true.dot(**told) != rival.dot(**told)).any()
-
-
-def test_units_without_signs_have_no_questions_that_vanish() -> None:
-    ins = resolve("ampere:mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32")
-    assert vanishing(candidate(ins).instruction, 10, np.random.default_rng(2)) is None
 
 
 def _flushing() -> tuple[_Search, Candidate]:
@@ -787,3 +620,44 @@ def test_floors_of_units_with_scales_are_told_by_products_far_apart(floor: int) 
             one, [("floor", other)], 1, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
         )
         assert told is not None and (one.dot(**told) != other.dot(**told)).sum() > 2
+
+
+def test_what_a_unit_keeps_below_the_last_bit_of_a_candidate_is_asked_for() -> None:
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
+    search.state.fit = fitting.Fit(stand_in(ins), 0)
+    assert any(search._round(256) for _ in range(6))
+    assert search.state.differing["below_power"][0]
+
+
+def test_operands_below_the_last_bit_tell_a_unit_that_keeps_more_beside_some() -> None:
+    """Of all that the wider stand-in answers otherwise, a few of each kind show where it is the unit."""
+    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
+    own = stand_in(ins)
+    asked = discriminate.below_the_last_bit(own, 500, lambda *n: np.random.default_rng(n))
+    assert asked is not None and len(asked["a"]) < 500
+    assert (ins.dot(**asked) != own.dot(**asked)).any()
+    exact = candidate(golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"))
+    assert discriminate.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_the_sign_of_what_is_flushed_is_asked_among_zeros_of_that_sign(place: int) -> None:
+    """Products, sums of four, and sums with c: each -0 shows where all that is added to it is -0, too."""
+    true = candidate(resolve("cdna2:v_mfma_f32_32x32x8bf16_1k"))
+    (operation,) = true.operations
+    steps = list(operation.steps)
+    steps[place] = replace(steps[place], flush="positive")
+    rival = true.with_operations([operation.with_steps(steps)])
+    assert rival is not None
+    asked = vanishing(true.instruction, 1000, np.random.default_rng(2))
+    assert asked is not None and (true.dot(**asked) != rival.dot(**asked)).sum() > 4
+    told = discriminate.questions(
+        true, [("flush", rival)], 50, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
+    )
+    assert told is not None and (true.dot(**told) != rival.dot(**told)).any()
+
+
+def test_units_without_signs_have_no_questions_that_vanish() -> None:
+    ins = resolve("ampere:mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32")
+    assert vanishing(candidate(ins).instruction, 10, np.random.default_rng(2)) is None

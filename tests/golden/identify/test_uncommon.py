@@ -1,14 +1,11 @@
-"""Starts and changes for units that no datapath is known to have: scales that nothing is multiplied by,
-integers that are made of floats, and steps beside each other that are seldom so."""
+"""Changes and starts for units that no known datapath has: scales that multiply nothing, integers that are
+made of floats."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from golden.identify.blackbox import moves, neighbourhood, starting_points
-from golden.identify.blackbox.box import Bank
-from golden.identify.blackbox.questions import simple
+from golden.identify.blackbox import moves, neighbourhood
 from golden.identify.blackbox.templates import skeletons
 from golden.program.signature import Signature
 from golden.program.steps import Scale
@@ -24,34 +21,11 @@ def small(**formats: str) -> Signature:
 SCALED = {"a": "e4m3", "b": "e4m3", "c": "f32", "d": "f32", "scale_a": "ue8m0", "scale_b": "ue8m0"}
 
 
-@pytest.mark.parametrize("multiplied", [True, False])
-def test_scales_count_where_answers_to_one_product_show_that(multiplied: bool) -> None:
-    """Units can look for special values among their scales and multiply nothing by them."""
-    takes = small(**SCALED)
-    made = skeletons(takes, None)
-    exact = next(one for one in made if one.order == "one exact sum")
-    true = exact if multiplied else starting_points._unscaled(exact)
-    assert true is not None
-    bank = Bank(takes)
-    for kind, operands in simple(takes, 20, np.random.default_rng(3)):
-        bank.add(kind, operands, true.dot(**operands))
-    found = starting_points.counted(bank, made)
-    scaled = {any(isinstance(s, Scale) for o in one.operations for s in o.steps) for one in found}
-    assert true.operations in [one.operations for one in found]
-    assert scaled == ({True, False} if multiplied else {False})  # chains of multiply-adds have no products
-
-
-def test_scales_are_put_in_and_left_out() -> None:
+def test_scales_are_left_out() -> None:
     exact = next(one for one in skeletons(small(**SCALED), None) if one.order == "one exact sum")
-    without = starting_points._unscaled(exact)
-    assert without is not None
-    for tried, start, wanted in (
-        (neighbourhood.single_changes, exact, without),
-        (neighbourhood.uncommon_changes, without, exact),
-    ):
-        given = (moves.Hints(wide=False),) if tried is neighbourhood.single_changes else ()
-        made = [move.apply(start) for move in tried(start, *given)]
-        assert wanted.key in [one.key for one in made if one is not None]
+    made = [move.apply(exact) for move in neighbourhood.single_changes(exact, moves.Hints(wide=False))]
+    without = [[s for s in o.steps if not isinstance(s, Scale)] for o in exact.operations]
+    assert without in [[list(o.steps) for o in one.operations] for one in made if one is not None]
 
 
 def test_integers_that_are_made_of_floats_have_special_values() -> None:
