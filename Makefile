@@ -105,7 +105,7 @@ $(STAMP): pyproject.toml setup.py $(wildcard golden/core/*.c golden/core/*.h)
 	@test -x $(BIN)/pip || { echo "Creating $(VENV)"; rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
 	@echo "Installing mmagold and its checks into $(VENV)"
 	@$(PIP) "setuptools>=77"
-	@$(PIP) --no-build-isolation --no-deps -e . & core=$$!; \
+	@MMAGOLD_BUILD_FOR_HERE=1 $(PIP) --no-build-isolation --no-deps -e . & core=$$!; \
 	$(BIN)/python -c "$$REQUIREMENTS" | $(PIP) --no-compile -r /dev/stdin; packages=$$?; wait $$core && exit $$packages
 	@touch $@
 

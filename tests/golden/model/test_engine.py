@@ -561,6 +561,29 @@ def test_a_checkout_that_was_not_built_uses_the_installed_core(
         core_library.load()
 
 
+@pytest.mark.parametrize(("here", "knows"), [(True, ""), (True, "__AVX512F__"), (False, "")])
+def test_kernels_of_other_processors_compile_quickly_where_the_makefile_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool, knows: str
+) -> None:
+    for name in ("mg_run.c", "mg_tile_avx512.c"):
+        (tmp_path / name).touch()
+    compiler, target = tmp_path / "cc", tmp_path / "core.so"
+    compiler.write_text(f"#!/bin/sh\necho '{knows}'\n")
+    compiler.chmod(0o755)
+    monkeypatch.delenv("CFLAGS", raising=False)
+    monkeypatch.setenv(core_build.HERE, "1") if here else monkeypatch.delenv(core_build.HERE, raising=False)
+    lines: list[list[str]] = []
+
+    def run(line: list[str]) -> None:
+        lines.append(line)
+        Path(line[-1]).touch()
+
+    core_build.build([str(compiler)], tmp_path, target, run)
+    quick = [line[-3] for line in lines if "-O1" in line]
+    assert quick == ([str(tmp_path / "mg_tile_avx512.c")] if here and not knows else [])
+    assert target.exists() and len(lines) == 3 and "-O1" not in lines[-1]
+
+
 def test_a_checkout_that_was_not_built_builds_its_core_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
