@@ -205,6 +205,12 @@ def test_the_units_to_mutate_work(text: str) -> None:
     assert tolerate(text)
 
 
+@pytest.mark.parametrize("word", ["toward_zero", "down", "infinity", "nearest_even"])
+def test_a_list_is_no_word(word: str) -> None:
+    assert STEPS.count(word) == 1
+    assert not tolerate(STEPS.replace(word, f"[{word}]"))
+
+
 @settings(max_examples=200)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_characters(text: str, data: st.DataObject) -> None:

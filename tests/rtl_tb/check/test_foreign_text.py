@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import engine_dut
 import generated_text
 import integer_dot
 import pytest
@@ -282,11 +283,12 @@ def test_an_error_while_explaining_leaves_the_verdict(
 
     monkeypatch.setattr(explain, "smallest", broken)
     monkeypatch.setattr("rtl_tb.check.explain.explain_results", broken)
-    file = foreign(tmp_path, ("assign sum = s0 + s1;", "assign sum = s0 - s1;"))
+    file = engine_dut.write_small(tmp_path).file
+    (tmp_path / "small.sv").write_text(engine_dut.RTL.replace("total = c;", "total = ~c;"))
     words = ["rtl", "check", str(file), "--count", "200", "--repair", "0"]
     words += ["--failures", str(tmp_path / "f"), "--build", str(tmp_path / "build")]
     said = CliRunner().invoke(app, words)
-    assert said.exit_code == 1 and said.output.startswith("FAIL: dot4"), said.output
+    assert said.exit_code == 1 and said.output.startswith("FAIL: small"), said.output
     assert "KeyError" not in said.output and said.output.count("a fault of mmagold itself (") == 2
 
 

@@ -45,19 +45,21 @@ REACHED_LATE = (
         "        if (reset) taken <= '0;\n"
         "        else if (vld_i && rdy_o) begin\n"
         "            taken <= taken + 12'd1;\n"
-        "            if (taken == 12'd2500) warm <= 1'b1;\n"
+        "            if (taken == 12'd2531) warm <= 1'b1;\n"
         "        end",
     ),
-    ("36'(acc);", "36'(acc) ^ 36'(taken == 12'd2500 && !warm);"),
+    ("36'(acc);", "36'(acc) ^ 36'(taken >= 12'd2500 && !warm);"),
 )
 
 
-@pytest.mark.parametrize(("seed", "random"), long_after(1, [(4, 0), (1, 1)]))
-def test_a_register_that_is_read_late_for_the_first_time_never_passes(tmp_path, seed, random):
-    """Whether it is right with random bits or not: all vectors have to run from the others, too."""
+@pytest.mark.parametrize("seed", long_after(1, [4, 1, 2]))
+def test_a_register_that_is_read_late_for_the_first_time_never_passes(tmp_path, seed):
+    """Whether it is right with random bits or not: all vectors have to run from the others, too. It counts
+    in 32 vectors, since a result that saturates hides the bit."""
     result = changed(tmp_path, *REACHED_LATE, seed=seed)
     assert not result.passed
-    assert result.unset.wrong == {"zeros": 1, "ones": 0, "random": random}
+    zeros, random = (result.unset.wrong[start] for start in ("zeros", "random"))
+    assert 0 < zeros <= 32 and random in (0, zeros) and result.unset.wrong["ones"] == 0
     assert result.unset.tried == 3000
 
 

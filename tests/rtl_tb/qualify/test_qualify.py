@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,16 @@ def test_every_patch_fits_its_unit_once_and_changes_it(mutant: Mutant) -> None:
         assert dut.parameters.get(name) != value
 
 
+@cache
+def _slugs(file: Path) -> set[str]:
+    """The hypotheses about the instruction of a unit, which dozens of mutants share."""
+    unit = load_dut(file).instruction.stateless
+    return names(unit) | {"nan-word"} | (flag_names(unit) if unit.status else set())
+
+
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.diagnosis], ids=lambda mutant: mutant.name)
 def test_every_wanted_diagnosis_is_a_hypothesis_about_the_instruction(mutant: Mutant) -> None:
-    unit = load_dut(mutant.unit).instruction.stateless
-    slugs = names(unit) | {"nan-word"} | (flag_names(unit) if unit.status else set())
-    assert mutant.diagnosis is not None and slugs.issuperset(mutant.diagnosis.split("+"))
+    assert mutant.diagnosis is not None and _slugs(mutant.unit).issuperset(mutant.diagnosis.split("+"))
 
 
 def write(folder: Path, text: str) -> Path:
