@@ -18,9 +18,11 @@ from golden.publish.explorer import build, wasm
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The site takes minutes to build: its tests are long."""
+    """The site takes minutes to build, the explorer one where zig's cache is empty: tests of the site
+    are long, and those of the explorer where no browser would open it."""
+    built = {"site"} if find() else {"site", "explorer"}
     for item in items:
-        if "site" in getattr(item, "fixturenames", ()):
+        if built & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.long)
 
 

@@ -3,10 +3,12 @@ the first difference, errors by F; the page by keyboard, link and pasted unit.""
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +28,9 @@ from golden.errors import DocsError, DocsToolMissing
 from golden.explain.first_difference import first_difference
 from golden.explain.program_file import program_file
 from golden.explain.trace import exact_terms, ulp_exponent
+from golden.model import core_build
 from golden.model.instruction import Instruction
+from golden.model.program_text import CORE
 from golden.number.formats import Format, Kind
 from golden.number.rounding import encode_fraction
 from golden.paths import spec_folder
@@ -536,6 +540,18 @@ def test_every_text_has_contrast(page: ExplorerPage, dark: bool) -> None:
     assert page.ask(faint) == []
     page.browser.evaluate("document.body.style.setProperty('--mg-muted', 'gray')")
     assert page.ask(faint)  # it can fail
+
+
+def test_the_core_of_the_browser_is_whole(tmp_path: Path) -> None:
+    """Its sources without all others, by the compiler of this machine: zig needs a minute at first."""
+    compiler, library = core_build.compiler(), tmp_path / "core.so"
+    assert compiler is not None
+    flags = ["-O0", "-fPIC", "-shared", "-Wl,--no-undefined", "-DMG_GENERAL_ONLY", '-DMG_DIGEST="x"']
+    command = [*compiler, *flags, *wasm.SOURCES, "-lm", "-o", str(library)]
+    done = subprocess.run(command, cwd=CORE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    core = ctypes.CDLL(str(library))
+    assert all(hasattr(core, name) for name in wasm.EXPORTS)
 
 
 def test_the_first_load_is_light(explorer: Path) -> None:
