@@ -38,7 +38,7 @@ def several_drivers(design: Design) -> set[tuple[str, str, str]]:
     """
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"slang finds nets with several drivers; install it: {GET_PYSLANG}")
-    compilation, _ = elaborated(design)
+    compilation, _ = elaborated(design, in_dead_text=True)
     ast = importlib.import_module("pyslang.ast")
     analysis = importlib.import_module("pyslang.analysis").AnalysisManager()
     analysis.analyze(compilation)

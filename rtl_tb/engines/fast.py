@@ -143,8 +143,12 @@ def _verilate(recipe: Recipe, place: Path, how: BuildOptions) -> None:
     (objects / "mmagold_rules.h").write_text(known, encoding="utf-8")
     for text in (MODEL, MODEL.with_suffix(".h")):
         shutil.copyfile(text, objects / text.name)
-    optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE)
     runtime = (*VERILATE, *recipe.language, *COMPILE)  # what the runtime is compiled with
+    delays = (*runtime, headers.COROUTINES)
+    # Whether this design has delays is known when Verilator has read it; where none ever had, a header for
+    # those would cost seconds for nothing.
+    timing = headers.kept_objects(objects, recipe.simulator, delays, headers.DELAYS)
+    optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE, bool(timing))
     own = (HARNESS.with_suffix(".o").name,)
     arguments: list[str | Path] = [
         *VERILATE,
@@ -156,6 +160,7 @@ def _verilate(recipe: Recipe, place: Path, how: BuildOptions) -> None:
     for options, names in ((runtime, headers.RUNTIME), (harness, own)):
         if kept := headers.kept_objects(objects, recipe.simulator, options, names):
             arguments += ["-MAKEFLAGS", kept]
+    arguments += ["-MAKEFLAGS", timing] if timing else []
     arguments += [word for macro in COMPILE for word in ("-CFLAGS", macro)]
     arguments += [
         "--build-jobs",
@@ -170,6 +175,7 @@ def _verilate(recipe: Recipe, place: Path, how: BuildOptions) -> None:
     simulators.elaborate(with_model, arguments, folder=place, what=f"the DUT {dut.name}")
     headers.keep_objects(objects, recipe.simulator, runtime)
     headers.keep_objects(objects, recipe.simulator, harness, own)
+    headers.keep_objects(objects, recipe.simulator, delays, headers.DELAYS)
 
 
 # Run --------------------------------------------------------------------------------------------------------

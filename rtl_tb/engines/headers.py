@@ -34,6 +34,10 @@ HEADER = "verilated.h"
 _STAMPS = "headers.json"
 RUNTIME = ("verilated.o", "verilated_threads.o")
 """Objects of the runtime that every program has."""
+DELAYS = ("verilated_timing.o",)
+"""What the runtime of a design with delays has in addition."""
+COROUTINES = "-fcoroutines"
+"""The option of g++ with which Verilator compiles a design that has delays."""
 LEVEL_OF_RUNTIME = "-Og"
 """The compiler's level for the runtime, of which a unit calls little: -O1 compiles a quarter longer."""
 _HEADERS_LEVEL = "-O2"
@@ -44,7 +48,9 @@ _PLAIN = re.compile(r"[\w./+@-]+")
 """Paths that neither make nor a shell reads in a way of its own."""
 
 
-def optimisation(level: str, dut: Dut, simulator: Simulator, options: Sequence[str]) -> tuple[str, str]:
+def optimisation(
+    level: str, dut: Dut, simulator: Simulator, options: Sequence[str], delays: bool = False
+) -> tuple[str, str]:
     """OPT_FAST=... and OPT_GLOBAL=... for Verilator's makefile: compile the design with this level, the
     runtime with LEVEL_OF_RUNTIME, and both with the precompiled header where that can be.
 
@@ -54,15 +60,18 @@ def optimisation(level: str, dut: Dut, simulator: Simulator, options: Sequence[s
     Args:
         level: -Og to -O3; at others g++ reads the header as a text.
         options: the others that change what the header means.
+        delays: a header for designs with delays, in addition to the one with these options.
     """
-    header = None
-    if all(source.suffix in HDL for source in dut.sources):  # C++ of the user is left alone
-        header = _precompiled(simulator, (_HEADERS_LEVEL, *options))
     with_header = ""
-    if header is not None:
-        # Several files at a time, waits in the design: as make sees them when Verilator has read the design.
-        like_these = f"0{int('-fcoroutines' in options)}"
-        with_header = f" $(if $(filter {like_these},$(VM_PARALLEL_BUILDS)$(VM_TIMING)),-include {header})"
+    own_compiler = any(source.suffix not in HDL for source in dut.sources)  # C++ of the user is left alone
+    for more in () if own_compiler else ((), (COROUTINES,))[: 1 + delays]:
+        with_these = (*options, *more)
+        if (header := _precompiled(simulator, (_HEADERS_LEVEL, *with_these))) is not None:
+            # Several files at a time, waits in the design: as make sees them once Verilator has read it.
+            like_these = f"0{int(COROUTINES in with_these)}"
+            with_header += (
+                f" $(if $(filter {like_these},$(VM_PARALLEL_BUILDS)$(VM_TIMING)),-include {header})"
+            )
     return f"OPT_FAST={level}{with_header}", f"OPT_GLOBAL={LEVEL_OF_RUNTIME}{with_header}"
 
 

@@ -74,9 +74,9 @@ VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique"]
 OPTIMISE = "-O2"
 _UNKNOWN = str.maketrans("xXzZ", "0000")
 """Bits that are X or Z become 0."""
-TIMED = ("-DVL_TIME_CONTEXT", "-fcoroutines")
+TIMED = ("-DVL_TIME_CONTEXT", headers.COROUTINES)
 """What Verilator's makefile compiles a testbench with delays with."""
-RUNTIME = (*headers.RUNTIME, "verilated_timing.o")
+RUNTIME = (*headers.RUNTIME, *headers.DELAYS)
 """Objects of Verilator's runtime in a testbench with delays."""
 
 

@@ -116,6 +116,18 @@ class Changes:
         """The choices at some places, `wanted` says which places have one: a large text is read for a few."""
         return self._found(wanted).choices
 
+    def constants_at(self, wanted: Callable[[Place], bool]) -> list[Change]:
+        """The constants at some places."""
+        return self._found(wanted).constants
+
+    def declared_on(self, name: str) -> set[tuple[Path, int]]:
+        """File and line of each declaration of a name, in any module."""
+        found, texts = set[tuple[Path, int]](), self.sources.texts
+        for file, at in () if self.placer is None else self.placer.readings.types.declared:
+            if file in texts and re.compile(rf"{re.escape(name)}(?![\w$])").match(texts[file], at):
+                found.add((file, texts[file].count("\n", 0, at) + 1))
+        return found
+
     def missing(self, wanted: Callable[[Place], bool]) -> list[Choice]:
         """Texts that may be missing at some places: a term, a statement."""
         return self._found(wanted, missing=True).choices
@@ -275,11 +287,8 @@ class _Placer:
                 return None
             return self._whole(change, change.place, self._one_line(change.after))
         path = list(self._around(change.place))
-        usable = [place for place in path if place not in self.readings.mixed]
-        if path and len(usable) < len(path):
-            return None
-        if not path:
-            return self._of_statement(change)
+        if not path or not self.readings.mixed.isdisjoint(path):  # a statement has no bits of its own
+            return self._of_statement(change, bool(path))
         root = path[-1]
         site = path[0]
         if change.kind == "range" or (change.kind == "constant" and site != change.place):
@@ -306,14 +315,14 @@ class _Placer:
         said = self._one_line(said)
         return Choice(change, site, said, bits, signed, root, self.readings.copies.get(site, 1))
 
-    def _of_statement(self, change: Change) -> Choice | None:
-        """A change of an assignment's target, as another statement in its place."""
+    def _of_statement(self, change: Change, read: bool) -> Choice | None:
+        """A change of an assignment's target, or of what it reads, as another statement in its place."""
         places = self.statements.get(change.place.file, [])
         at = bisect_right(places, change.place.start, key=lambda one: one.start) - 1
         if (
             at < 0
             or not change.place.lies_in(site := places[at])
-            or change.kind not in ("name", "range", "constant")
+            or not (read or change.kind in ("name", "range", "constant"))
             or self._calls(site)  # each text of it would hold all choices of what it calls
         ):
             return None

@@ -27,8 +27,9 @@ class SearchPolicy:
         one_build: seconds for a constant, which may make a design of any size.
         choices_a_second, least_choices, most_choices: probes of one build, and texts that may be missing, for
             each second of the budget: a thousand take about four seconds to compile on two busy processors.
-        likely: choices of the first build, if the places are ranked, which takes a second; each later one has
-            twice as many, up to `largest`: a likely one is tried soon, and the last ones cost little more.
+        likely: choices of the first build, if the places are ranked; each later one has twice as many, up to
+            `largest`. A build takes one to three seconds without any choice, and 500 to 2,000 choices double
+            that: smaller builds would spend the time on what they have in common.
         probed: the size of the build that ranks the places, in usual choices: about two seconds.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         probing: share of the budget that ranking the places may take.
@@ -62,8 +63,8 @@ class SearchPolicy:
     choices_a_second: int = 60
     least_choices: int = 1000
     most_choices: int = 8000
-    likely: int = 125
-    largest: int = 1000
+    likely: int = 500
+    largest: int = 2000
     probed: int = 250
     refused: int = 12
     probing: float = 0.1

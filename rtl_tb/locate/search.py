@@ -22,8 +22,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -55,7 +54,7 @@ from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.result import Edit, Repair, SingleFault
 from rtl_tb.locate.selector import numbers
 from rtl_tb.locate.several_faults import example_of_fault, remaining_faults_of
-from rtl_tb.locate.sources import Place
+from rtl_tb.locate.sources import Place, Within
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
 from rtl_tb.locate.texts import Texts, with_changes
 from rtl_tb.locate.vhdl import Origin
@@ -69,6 +68,8 @@ Flags = npt.NDArray[np.bool_]
 
 _USUAL = 150
 """Characters of a choice: the mean of units in which no loop multiplies them, and half as many more."""
+_LEAST_PLACES = 4
+"""Places that are read together: they cost a walk through the text."""
 _TURN = 0.1
 """Seconds after which one that waits for the search looks at the clock."""
 
@@ -206,6 +207,8 @@ class Search:
         self.progress: Progress | None = None
         self.samples = Samples(verdict, job.dut.compare, self.policy)
         self.spectrum: Spectrum | None = None
+        self.hinted: dict[tuple[Path, int], float] = {}
+        """See suspicious_lines."""
         self.statistics: dict[str, Statistics] = {}
         self.confirmed: dict[tuple[Edit, ...], _Confirmed] = {}
         self.refuted: set[tuple[Change, ...]] = set()
@@ -216,16 +219,21 @@ class Search:
         """Reasons why builds of choices failed."""
         self.left: dict[bool, list[Choice]] = {False: [], True: []}
         """Changes that were looked for and are in no build yet, and texts that may be missing."""
-        self.reach = {False: 4, True: 1}
+        self.seen: set[Choice] = set()
+        """Those that were ever in `left`."""
+        self.reach = {False: 0, True: 0}
         """The number of places, the likeliest ones, at which changes were looked for, and missing texts."""
+        self.whole_text = False
+        """Whether changes were looked for everywhere."""
         self.size = policy.likely
         """Choices of the next build."""
         self.build_seconds = 0.0
-        """What the last build of choices took."""
+        """What the last build of choices took; `built_size`: the characters of its choices."""
+        self.built_size = 0
         self.turn = Budget(0.0)
         """The time for constants on one processor."""
         self.folders = count()
-        """Numbers of the folders of confirmations."""
+        """Numbers of folders."""
         self.listed: set[Choice] = set()
         """Choices that were given to a build; the others are not tried yet."""
         self.scores: list[Score] = []
@@ -323,8 +331,8 @@ class Search:
         self.budget.look()
         if first is not None:  # under other traffic the unit may be right without any change
             self.probe = replace(self.probe, traffic=first.job.traffic)
-        constants = _Constants(self._ranked_constants)
-        if first is None and constants.listed:
+        constants = _Constants([self._hinted_constants, self._every_constant])
+        if first is None and constants.untried():
             # No build failed on its vectors, and few vectors see no rare reset. Then every change would pass.
             constants.few = self._texts(self.samples.few(self.probe, shown), "constants_few")
             unchanged = constants.few.wrong((), self.policy.searching, "unchanged")
@@ -340,14 +348,40 @@ class Search:
             self.current.clean += sum(one.clean for one in scores)
             self.scores = sorted([*self.scores, *scores], key=_order)
             if found := self._whole():
-                return found
+                # A signal that is taken with its sign where it is used may lack that in its declaration.
+                declared = _Constants([partial(self._declared_signs, found)])
+                self.scores = sorted([*self.scores, *self._try_constants(declared)], key=_order)
+                return self._whole() or found
         return []
 
-    def _ranked_constants(self) -> list[Change]:
-        hinted = set[tuple[Path, int]]()
+    def _hinted_constants(self) -> list[Change]:
+        """The constants in lines of which the lint warns, and in declarations of what it names there."""
         with suppress(RtlError), self.budget.builds(self.policy.searching):
-            hinted = suspicious_lines(self.dut, self.changes)
-        return ranked_constants(self.changes, self.changes.constants, self.spectrum, hinted)
+            self.hinted = suspicious_lines(self.dut, self.changes)
+        return self._constants_on(self.hinted)
+
+    def _constants_on(self, lines: Iterable[tuple[Path, int]]) -> list[Change]:
+        places, texts = list[Place](), self.changes.texts
+        for file, line in lines:
+            before, text = texts[file].split("\n")[: line - 1], texts[file].split("\n")[line - 1]
+            start = sum(len(each) + 1 for each in before)
+            places.append(Place(file, start + len(text) - len(text.lstrip()), start + len(text.rstrip())))
+        listed = self.changes.constants_at(Within(places)) if places else []
+        return ranked_constants(self.changes, listed, self.spectrum, self.hinted)
+
+    def _every_constant(self) -> list[Change]:
+        return ranked_constants(self.changes, self.changes.constants, self.spectrum, self.hinted)
+
+    def _declared_signs(self, repairs: list[Repair]) -> list[Change]:
+        """Signs of the declarations of what a repair takes with its sign."""
+        names = [
+            change.before
+            for repair in repairs
+            for change in self.confirmed[repair.edits].changes
+            if change.kind == "sign" and change.after == f"$signed({change.before})"
+        ]
+        lines = {line for name in names for line in self.changes.declared_on(name)}
+        return [one for one in self._constants_on(lines) if one.kind == "sign"]
 
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
         """The passes, by name. While the choices of one build are tried the next one is made."""
@@ -359,11 +393,11 @@ class Search:
             trials = first
             for number in count():
                 yield "missing" if number else "single", partial(self._singles, trials)
-                # They are looked for in the whole text, which the first choices need not be.
-                if number or self.read_whole:
-                    # Beside a build on the same processor a constant would take twice its time, so that they
-                    # take turns: as long as the last build.
-                    done = there.done if there else (lambda: self.turn.over())
+                # Beside a build on the same processor a constant would take twice its time, so that they
+                # take turns: half as long as the last build. Of a text that was not read as a whole only the
+                # hinted ones are cheaply found.
+                done = there.done if there else (lambda: self.turn.over())
+                if number or self.whole_text or constants.untried(further=False):
                     yield "constant", partial(self._try_constants, constants, done)
                 there = there or self._ahead(f"next{number}")
                 if (following := there.result()) is None:
@@ -383,6 +417,7 @@ class Search:
         """A build of some choices; None where there are none."""
         if not listed:
             return None
+        self.built_size = sum(one.size for one in listed)
         self.listed.update(listed)  # also what Verilator refuses
         for left in self.left.values():
             left[:] = [one for one in left if one not in self.listed]
@@ -408,32 +443,33 @@ class Search:
         """The next choices, texts that may be missing among them, of which most is expected; None if there
         are none."""
         most, self.size = self.size, min(2 * self.size, self.policy.largest)
-        for missing, left in self.left.items():
-            if len(left) < most:
-                left[:] = self._likeliest(missing, room_of(self.policy, self.budget) // 2)
+        # No build takes more than half of the time that is left, or its choices might never be tried.
+        # What the last one took for few choices, it took for the design.
+        seconds = self.budget.left(self.policy.searching) / 2
+        built = max(self.built_size, self.policy.likely * _USUAL)
+        room = min(most * _USUAL, built * seconds / max(self.build_seconds, _TURN))
+        for missing in self.left:
+            self._look_further(missing, most)
         together = Together(self.changes.flow)
         every = ranked([*self.left[False], *self.left[True]], self.spectrum)
-        return self._built(_taken(every, most, fits=together.fits), name, self.policy.searching)
+        return self._built(_taken(every, most, room, together.fits), name, self.policy.searching)
 
-    def _likeliest(self, missing: bool, enough: int) -> list[Choice]:
-        """Changes that were in no build, or texts that may be missing, the likeliest first: of as few of the
-        likeliest places as have more than enough of them."""
-        changes = self.changes
-        while True:
-            if not missing and self.read_whole:
-                every = changes.choices
-            else:
-                within = _Within(self.places[: self.reach[missing]])
-                every = changes.missing(within) if missing else changes.at(within)
-            new = [one for one in every if one not in self.listed]
-            if len(new) > enough or self.reach[missing] >= len(self.places):
-                return ranked(new, self.spectrum)
-            self.reach[missing] *= 4
+    def _look_further(self, missing: bool, enough: int) -> None:
+        """Looks for changes, or for texts that may be missing, at the next likeliest places, until `enough`
+        are in no build."""
+        left = self.left[missing]
+        while len(left) < enough and self.reach[missing] < len(self.places):
+            start, self.reach[missing] = self.reach[missing], max(2 * self.reach[missing], _LEAST_PLACES)
+            within = Within(self.places[start : self.reach[missing]])
+            self._note(missing, self.changes.missing(within) if missing else self.changes.at(within))
+        if not missing and len(left) < enough and not self.whole_text:  # also what is at none of the places
+            self.whole_text = True
+            self._note(missing, self.changes.choices)
 
-    @property
-    def read_whole(self) -> bool:
-        """Whether changes were looked for at every place."""
-        return self.spectrum is None or self.reach[False] >= len(self.places)
+    def _note(self, missing: bool, found: Sequence[Choice]) -> None:
+        """Adds choices that are new."""
+        self.left[missing] += [one for one in found if one not in self.seen]
+        self.seen.update(found)
 
     @cached_property
     def places(self) -> list[Place]:
@@ -605,9 +641,11 @@ class Search:
         of choices has come, which `build_ended` says. Invariant: as for choices; it continues where it ended
         before."""
         part, failed = self.policy.searching, self.verdict.failed[self.samples.picked]
+        if not (left := constants.untried()):
+            return []
         if constants.few is None:
             few = self.samples.few(self.probe, failed)
-            constants.few = self._texts(few, "constants_few", self.build_seconds)
+            constants.few = self._texts(few, f"constants_few{next(self.folders)}", self.build_seconds)
         few_texts = constants.few
         # One that takes longer than a build of choices, which tries hundreds, comes after all of these.
         if build_ended is not None and few_texts.seconds > self.build_seconds:
@@ -616,17 +654,17 @@ class Search:
         def stop() -> bool:
             return build_ended is not None and build_ended()
 
-        def one(number: int) -> Score | None:
+        def one(change: Change) -> Score | None:
             if self.budget.over(part) or stop() or constants.clean:
                 return None
-            constants.tried.add(number)
+            constants.tried.add(change)
             self.current.tried += 1
-            change = constants.listed[number]
+            number = next(self.folders)
             wrong = few_texts.wrong((change,), part, f"{number}")
             if wrong is None or wrong.all():
                 return None
             with constants.lock:
-                constants.whole = constants.whole or self._texts(self.probe, "constants")
+                constants.whole = constants.whole or self._texts(self.probe, f"constants{next(self.folders)}")
             wrong = constants.whole.wrong((change,), part, f"{number}")
             if wrong is None:
                 return None
@@ -634,9 +672,8 @@ class Search:
             constants.clean = constants.clean or score.clean
             return score
 
-        left = [number for number in range(len(constants.listed)) if number not in constants.tried]
         self.current.candidates += len(left)
-        self.turn = Budget(self.build_seconds)
+        self.turn = Budget(self.build_seconds / 2)
         processors = len(os.sched_getaffinity(0)) - (build_ended is not None)
         with ThreadPoolExecutor(max(processors, 1)) as pool:
             scores = [score for score in pool.map(one, left) if score is not None]
@@ -798,12 +835,12 @@ class Search:
         Raises:
             RtlError: the time is over, among others.
         """
-        self.budget.look()
         edits = tuple(self._edit(change) for change in chosen)
         if edits in self.confirmed and self.confirmed[edits].changes == tuple(
             chosen
         ):  # one line may have two places
             return self.confirmed[edits].repair
+        self.budget.look()
         dut = with_changes(self.dut, self.changes, chosen, folder)
         if _shared_nets(dut) - _shared_nets(self.dut):
             return None
@@ -845,35 +882,27 @@ class Search:
 
 @dataclass
 class _Constants:
-    """Constants that are tried one by one, and the progress so far. They are looked for, and ranked, when
-    they are due: that takes seconds in a large text."""
+    """Constants that are tried one by one, and the progress so far. Each of `parts` looks for some and ranks
+    them when it is due: that takes seconds in a large text."""
 
-    rank: Callable[[], list[Change]]
+    parts: list[Callable[[], list[Change]]]
     few: Texts | None = None
     """The unit with the first vectors, with one text after the other, and `whole` with all of a trial."""
     whole: Texts | None = None
     lock: Lock = field(default_factory=Lock)
-    tried: set[int] = field(default_factory=set)
+    listed: dict[Change, None] = field(default_factory=dict)
+    """The likeliest ones of each part first."""
+    tried: set[Change] = field(default_factory=set)
     clean: bool = False
 
-    @cached_property
-    def listed(self) -> list[Change]:
-        """The likeliest ones first."""
-        return self.rank()
-
-
-class _Within:
-    """Whether a place is in one of some places, or holds one; none of them overlap."""
-
-    def __init__(self, places: Sequence[Place]) -> None:
-        self.places: dict[Path, list[Place]] = {}
-        for place in sorted(places):
-            self.places.setdefault(place.file, []).append(place)
-
-    def __call__(self, place: Place) -> bool:
-        places = self.places.get(place.file, [])
-        at = bisect_left(places, place.start, key=lambda one: one.start)
-        return any(place.lies_in(one) or one.lies_in(place) for one in places[max(at - 1, 0) : at + 1])
+    def untried(self, further: bool = True) -> list[Change]:
+        """Those of the parts that were looked for, or of the next one if they were all tried; `further`: or
+        of the ones after it."""
+        while self.parts and (further or not self.listed) and self.tried.issuperset(self.listed):
+            self.listed |= dict.fromkeys(self.parts.pop(0)())
+            if not further:
+                break
+        return [one for one in self.listed if one not in self.tried]
 
 
 def _taken(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,20 @@ class Place:
     def lies_in(self, other: Place) -> bool:
         """Whether it is a part of another place, or equal to it."""
         return other.start <= self.start and self.end <= other.end and self.file == other.file
+
+
+class Within:
+    """Whether a place is in one of some places, or holds one; none of them overlap."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self.places: dict[Path, list[Place]] = {}
+        for place in sorted(places):
+            self.places.setdefault(place.file, []).append(place)
+
+    def __call__(self, place: Place) -> bool:
+        places = self.places.get(place.file, [])
+        at = bisect_left(places, place.start, key=lambda one: one.start)
+        return any(place.lies_in(one) or one.lies_in(place) for one in places[max(at - 1, 0) : at + 1])
 
 
 def ended(text: str) -> str:

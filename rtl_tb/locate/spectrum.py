@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.locate.changes import Changes, Choice
 from rtl_tb.locate.kinds import Change
-from rtl_tb.locate.sources import Place
+from rtl_tb.locate.sources import Place, Within
 
 Flags = npt.NDArray[np.bool_]
 _TRIAL = 150
@@ -119,10 +119,15 @@ def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
 
 
 def ranked_constants(
-    changes: Changes, listed: Sequence[Change], spectrum: Spectrum | None, hinted: Container[tuple[Path, int]]
+    changes: Changes,
+    listed: Sequence[Change],
+    spectrum: Spectrum | None,
+    hinted: Mapping[tuple[Path, int], float],
 ) -> list[Change]:
     """Constants: values that are computed once and lines with a lint warning first, then by the likeliest
-    place that reads a name of their line; of each place the first ones before further ones of any."""
+    place that reads a name of their line; of each place the first ones before further ones of any. The bits
+    of a declaration are one number: its sign, one bit more and one less come before other texts of it."""
+    in_bits = Within(list({one.place for one in listed if one.kind == "width"}))
     names = {} if spectrum is None else spectrum.by_name(changes)
     turns: dict[Place, int] = {}
     keyed = []
@@ -132,16 +137,20 @@ def ranked_constants(
         said = _WORD.findall(text[start : end if end >= 0 else None].split("//")[0])
         score = max((names.get(name, 0.0) for name in said), default=0.0)
         turn = turns[one.place] = turns.get(one.place, -1) + 1
-        likely = one.kind == "declaration" or (one.place.file, line) in hinted
-        keyed.append((not likely, one.kind != "declaration", turn // 3, -round(score, 2), turn, at))
+        weight = hinted.get((one.place.file, line), 0.0)
+        likely = one.kind == "declaration" or weight > 0
+        odd = one.kind not in ("width", "sign") and in_bits(one.place)
+        keyed.append(
+            (not likely, one.kind != "declaration", odd, turn // 3, -round(score + weight, 2), turn, at)
+        )
     return [listed[at] for *_, at in sorted(keyed)]
 
 
-def suspicious_lines(dut: Dut, changes: Changes) -> set[tuple[Path, int]]:
-    """File and line of each lint warning, and of the declarations of the signals that it or its line names: a
-    wrong constant often leaves a signal a bit short, or selects missing bits. A search tries these lines
-    first."""
-    found, warned = set[tuple[Path, int]](), set[tuple[Path, int]]()
+def suspicious_lines(dut: Dut, changes: Changes) -> dict[tuple[Path, int], float]:
+    """File and line of each lint warning, and of the declarations of the signals that it names or, if it
+    names none, its line: a wrong constant often leaves a signal a bit short, or selects missing bits. Each
+    with a weight: a warning that points to one line weighs 1, one that points to several is shared out."""
+    found, warned = dict[tuple[Path, int], float](), set[tuple[Path, int]]()
     for warning in warnings_of(dut, _LINT_KINDS):
         place = _LINT_PLACE.match(warning)
         file = None if place is None else Path(place["file"]).resolve()
@@ -150,7 +159,17 @@ def suspicious_lines(dut: Dut, changes: Changes) -> set[tuple[Path, int]]:
         warned.add((file, int(place["line"])))
         text = changes.texts[file]
         line = text.split("\n")[int(place["line"]) - 1].split("//")[0]
-        for name in dict.fromkeys([*_LINT_NAME.findall(warning), *_WORD.findall(line)]):
-            for declared in re.finditer(_DECLARES.format(re.escape(name)), text, re.MULTILINE):
-                found.add((file, text.count("\n", 0, declared.end()) + 1))
-    return found | warned if len(warned) <= _MOST_LINES else set()
+        names = _LINT_NAME.findall(warning), _WORD.findall(line)
+        for some in names:
+            lines = {
+                (file, text.count("\n", 0, one.end()) + 1) for name in some for one in _declared(name, text)
+            }
+            for each in lines:
+                found[each] = max(found.get(each, 0.0), 1 / len(lines))
+    found |= {each: max(found.get(each, 0.0), 0.5) for each in warned}
+    return found if len(warned) <= _MOST_LINES else {}
+
+
+def _declared(name: str, text: str) -> Iterator[re.Match[str]]:
+    """The declarations of a name in a text, each up to the name."""
+    return re.finditer(_DECLARES.format(re.escape(name)), text, re.MULTILINE)

@@ -30,6 +30,9 @@ from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 
 Flags = npt.NDArray[np.bool_]
+_AT_LEAST_A_BUILD = 8
+"""Constants that have to be tried in the time of one build of choices: a constant is likelier than one of
+them, but not than a hundred."""
 
 
 def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: Path) -> Dut:
@@ -50,7 +53,8 @@ class Texts:
 
     Args:
         folder: for the files of the runs; each run removes its own.
-        longest: seconds for a build and for a run in Icarus Verilog; if it takes longer, Verilator has to do.
+        longest: seconds that a build of choices takes. Icarus Verilog has an eighth of them to compile and as
+            long to run, or Verilator has to do.
     """
 
     def __init__(
@@ -73,7 +77,7 @@ class Texts:
     def _in_icarus(self) -> selfcheck.Trial | None:
         """Icarus Verilog, if it is installed and reads the unit."""
         (self.folder / "icarus").mkdir()
-        most = max(self.longest, 0.5)
+        most = max(self.longest / _AT_LEAST_A_BUILD, 0.5)
         try:
             with self.budget.builds(most=most):
                 trial = selfcheck.Trial(self.job, self.folder / "icarus")

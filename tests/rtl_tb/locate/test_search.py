@@ -37,9 +37,9 @@ from rtl_tb.locate.flow import Together, Wires
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.result import Edit, Repair
-from rtl_tb.locate.search import Score, Search, _order, _Within, find_repairs
+from rtl_tb.locate.search import Score, Search, _order, find_repairs
 from rtl_tb.locate.selector import with_selector
-from rtl_tb.locate.sources import Place
+from rtl_tb.locate.sources import Place, Within
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
 from rtl_tb.locate.texts import Texts
 from rtl_tb.runs.verdict import Verdict, judge
@@ -106,10 +106,10 @@ def test_changes_at_a_place_are_those_of_the_whole_text_there(tmp_path: Path) ->
     found = find_changes(load_dut(tmp_path / "dut.yaml"))
     for one in found.probes:
         whole = found.statement(one.site)
-        within = _Within([whole])
+        within = Within([whole])
         there = [each for each in found.choices if within(each.change.place)]
         assert there and {*there} <= {*found.at(within)} < {*found.choices} and found.missing(within)
-    assert found.at(_Within([found.statement(one.site) for one in found.probes])) == found.choices
+    assert found.at(Within([found.statement(one.site) for one in found.probes])) == found.choices
 
 
 def test_a_step_of_a_variable_is_no_value(tmp_path: Path) -> None:
