@@ -22,8 +22,12 @@ from rtl_tb.simulators import simulators
 
 _PLACE = re.compile(r"^%Error[^/]*(?P<file>/.*/\d+_[^/\s:]*):(?P<line>\d+):\d+:", re.MULTILINE)
 """An error of Verilator in a text that `with_selector` wrote."""
+_QUOTED = re.compile(r"'(?:\w+\.)*([A-Za-z_][\w$]*)'")
 _NAME = re.compile(r"(?<![\w$'])[A-Za-z_][\w$]*")
 
+_BY_LINE = 2
+"""Builds that are refused for lines alone; what is refused once more, is for a name that many choices bring
+in, such as one that is declared further down."""
 _TOGETHER = 16
 """Choices that are dropped together if neither half of them compiles: choices of a function that a constant
 calls are all refused, and a search for each costs more than they may find."""
@@ -80,7 +84,7 @@ def build(
             if _UNROLLED_ALONE in said and how is _LOOPS:
                 how = fast.FOR_TRIALS
                 continue
-            kept = _not_blamed(listed, said)
+            kept = _not_blamed(listed, said, names=attempt >= _BY_LINE)
             if len(kept) == len(listed):
                 kept = _accepted(
                     dut, changes, listed, folder / "lint", lambda: budget.builds(part), made, wrapper
@@ -96,12 +100,18 @@ def build(
     return None
 
 
-def _not_blamed(listed: list[Choice], log: str) -> list[Choice]:
-    """The choices on no line that Verilator refuses."""
-    lost: set[int] = set()
+def _not_blamed(listed: list[Choice], log: str, names: bool) -> list[Choice]:
+    """The choices on no line that Verilator refuses; `names`: and those that bring in no name for which it
+    does, wherever that is."""
+    lost, said = set[int](), set[str]()
     for refused in _PLACE.finditer(log):
         lost |= numbers_at(read(Path(refused["file"])), int(refused["line"]))
-    return [one for number, one in enumerate(listed, 1) if number not in lost]
+        said.update(_QUOTED.findall(log, refused.end(), log.find("\n", refused.end())) if names else ())
+    return [
+        one
+        for number, one in enumerate(listed, 1)
+        if number not in lost and said.isdisjoint(new_names(one.change))
+    ]
 
 
 def _accepted(

@@ -338,6 +338,7 @@ class Search:
             unchanged = constants.few.wrong((), self.policy.searching, "unchanged")
             if unchanged is not None and not unchanged.any():
                 raise none_wrong
+        once_more = False
         for name, tries in self._every_pass(first, constants):
             started = time.monotonic()
             self.statistics.setdefault(name, Statistics())
@@ -347,12 +348,18 @@ class Search:
             self.current.seconds += time.monotonic() - started
             self.current.clean += sum(one.clean for one in scores)
             self.scores = sorted([*self.scores, *scores], key=_order)
-            if found := self._whole():
+            if not (found := self._whole()):
+                continue
+            # An added text often repairs what a wrong one beside it does: the next build looks for that.
+            adds = all(one.adds for each in found for one in self.confirmed[each.edits].changes)
+            if adds and (name == "constant" or not once_more) and not self.budget.over(self.policy.rivals):
+                once_more = True
+            else:
                 # A signal that is taken with its sign where it is used may lack that in its declaration.
                 declared = _Constants([partial(self._declared_signs, found)])
                 self.scores = sorted([*self.scores, *self._try_constants(declared)], key=_order)
                 return self._whole() or found
-        return []
+        return self._whole()
 
     def _hinted_constants(self) -> list[Change]:
         """The constants in lines of which the lint warns, and in declarations of what it names there."""
@@ -394,7 +401,7 @@ class Search:
             for number in count():
                 yield "missing" if number else "single", partial(self._singles, trials)
                 # Beside a build on the same processor a constant would take twice its time, so that they
-                # take turns: half as long as the last build. Of a text that was not read as a whole only the
+                # take turns: as long as the last build. Of a text that was not read as a whole only the
                 # hinted ones are cheaply found.
                 done = there.done if there else (lambda: self.turn.over())
                 if number or self.whole_text or constants.untried(further=False):
@@ -673,7 +680,7 @@ class Search:
             return score
 
         self.current.candidates += len(left)
-        self.turn = Budget(self.build_seconds / 2)
+        self.turn = Budget(self.build_seconds)
         processors = len(os.sched_getaffinity(0)) - (build_ended is not None)
         with ThreadPoolExecutor(max(processors, 1)) as pool:
             scores = [score for score in pool.map(one, left) if score is not None]
