@@ -223,8 +223,8 @@ def draft(
     module = _taken_apart(top_module)
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
-    layout = WordLayout.of(unit) if unit else None
-    read = "" if vhdl else structure_of(replace(design, top=module.name))
+    layout = _layout(module, unit) if unit else None
+    read = "" if vhdl or not _may_have_clock(module) else structure_of(replace(design, top=module.name))
     structure = read if isinstance(read, Structure) else None
     roles = _roles(module, unit, structure)
     if structure is None and (reset := roles.port("reset")) is not None:
@@ -244,6 +244,7 @@ def draft(
         *(given.lines(folder) or [_NOTHING_GIVEN[vhdl]]),
         "",
         *(_given(instruction, folder) if instruction else _guessed(candidates, module, roles)),
+        *(["level: tile"] if layout and layout.level == "tile" else []),
         "",
         *_timing(module, roles, unit),
         "",
@@ -331,6 +332,22 @@ def _instruction(name: str) -> Instruction:
     return find_instruction(architecture, rest)
 
 
+def _layout(module: Module, unit: Instruction) -> WordLayout:
+    """The operands of a dot product, or of a tile where the unit has several dot products in one and outputs
+    have room for the results of all of them, and of one only by leaving bits."""
+    dot = WordLayout.of(unit)
+    if unit.state or unit.m * unit.n == 1:
+        return dot
+    tile = WordLayout.of(unit, "tile")
+    widths = {port.width for port in module.ports.values() if port.direction == "output"}
+    return tile if tile.fields[-1].width in widths and dot.fields[-1].width not in widths else dot
+
+
+def _may_have_clock(module: Module) -> bool:
+    """Whether it can have registers: a clock is an input of one bit (0: of unknown width)."""
+    return any(port.width < 2 for port in module.ports.values() if port.direction == "input")
+
+
 # Roles ------------------------------------------------------------------------------------------------------
 
 
@@ -359,7 +376,7 @@ def _is_operand(port: Port) -> bool:
 def _roles(module: Module, unit: Instruction | None, structure: Structure | None = None) -> _Roles:
     """What each port is for; of a `unit` that is known only what it has. The registers of the `structure`
     decide what is a valid and what an enable."""
-    fields = {item.name: item for item in WordLayout.of(unit).fields} if unit else None
+    fields = {item.name: item for item in _layout(module, unit).fields} if unit else None
     modes = _mode_ports(module, unit)
     status = [_STATUS.get(name, (name.lower(),)) for name in unit.status] if unit else []
     state = unit is not None and unit.state

@@ -126,10 +126,22 @@ def read_by(
     lines += [f"-D {_quoted(f'{key}={value}' if value else key)}" for key, value in defines.items()]
     lines += [f"-I {_quoted(path)}" for path in design.include]
     lines += [f"-y {_quoted(path)}" for path in design.libraries]
-    lines += [_quoted(path) for path in design.sources]
+    lines += [
+        _quoted(_readable(path, folder / f"{at}_{path.name}")) for at, path in enumerate(design.sources)
+    ]
     (folder / "arguments.f").write_text("\n".join(lines) + "\n", encoding="utf-8")
     read = ("read_slang -f arguments.f", "proc")
     translators.run_yosys(yosys, [*read, *commands], folder, what, **limit)
+
+
+def _readable(path: Path, copy: Path) -> Path:
+    """A source, or a `copy` of it in which no name begins with $. Such names are in what Yosys wrote itself;
+    slang hands them on as they are, and Yosys then gives them to cells of its own. Lines stay."""
+    text = path.read_bytes()
+    if b"\\$" not in text:
+        return path
+    copy.write_bytes(text.replace(b"\\$", b"\\_$"))
+    return copy
 
 
 def _quoted(value: object) -> str:

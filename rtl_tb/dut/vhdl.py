@@ -125,23 +125,38 @@ _RAN = re.compile(r"^\S*ghdl\S*:error: simulation failed$", re.MULTILINE)
 """The end of a run that began: the unit has elaborated."""
 _UNBOUND = re.compile(r'instance "[^"]*" of component "(\w+)" is not bound')
 """What GHDL says of an instance that is left out: its outputs are undriven."""
-_USES = re.compile(
-    r"\bcomponent\s+(\w+)|:\s*entity\s+(?:\w+\.)?(\w+)|:\s*(?:component\s+)?(\w+)\s+(?:port|generic)\s+map",
-    re.IGNORECASE,
+_INSTANCE = re.compile(
+    r":\s*entity\s+(?:\w+\.)?(\w+)|:\s*(?:component\s+)?(\w+)\s+(?:port|generic)\s+map", re.IGNORECASE
 )
-"""What an architecture takes: the declaration of a component, or an instance."""
+_DECLARATION = re.compile(r"\bcomponent\s+(\w+)", re.IGNORECASE)
 
 
 def _tops(
     simulator: Simulator, vhdl: Vhdl, names: Sequence[str], folder: Path, origin: Mapping[str, Path]
 ) -> list[str]:
-    """The entities of files that no architecture takes. (`ghdl --find-top` leaves out those with ports.)"""
+    """The entities of files of which no architecture has an instance (`ghdl --find-top` leaves out those with
+    ports). Of several, those that no component declaration names: an architecture may declare an entity that
+    it does not use. A declaration alone takes nothing: a package may hold that of the top."""
     entities = [name for kind, name, _ in units_of(simulator, vhdl, names, folder) if kind == "entity"]
-    used: set[str] = set()
-    for name in names:
-        text = re.sub(r"--[^\n]*", "", origin[name].read_text(encoding="utf-8", errors="replace"))
-        used |= {word.lower() for words in _USES.findall(text) for word in words if word}
-    return [name for name in entities if name not in used]
+    texts = [
+        re.sub(r"--[^\n]*", "", origin[name].read_text(encoding="utf-8", errors="replace")) for name in names
+    ]
+
+    def named(pattern: re.Pattern[str]) -> set[str]:
+        return {
+            word.lower()
+            for text in texts
+            for found in pattern.finditer(text)
+            for word in found.groups()
+            if word
+        }
+
+    used = named(_INSTANCE)
+    tops = [name for name in entities if name not in used]
+    if len(tops) > 1:
+        declared = named(_DECLARATION)
+        tops = [name for name in tops if name not in declared] or tops
+    return tops
 
 
 def copies(files: Sequence[Path]) -> dict[str, Path]:
@@ -342,6 +357,10 @@ def _entity(top: str, lines: Sequence[str]) -> Entity:
     )
 
 
+_NUMBERS = ("sfixed", "ufixed", "float")
+"""Types of ieee.fixed_pkg and ieee.float_pkg (IEEE 1076-2008, annex G), which GHDL does not define."""
+
+
 class _Types:
     """What --dump-rti says: the types by name, each with all of its definitions, and ports and generics of
     the top.
@@ -353,7 +372,9 @@ class _Types:
     def __init__(self, lines: Iterable[str]) -> None:
         self.ports: dict[str, str] = {}
         self.generics: dict[str, str] = {}
-        self._known: dict[str, list[str | dict[str, str]]] = {}
+        self._known: dict[str, list[str | dict[str, str]]] = {
+            f"unresolved_{name}": [f"array (integer range <>) of {_BITS}"] for name in _NUMBERS
+        }
         record: dict[str, str] = {}
         top: int | None = None
         for line in lines:

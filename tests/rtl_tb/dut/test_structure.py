@@ -385,3 +385,28 @@ def test_a_mac_without_valid_is_refused_with_what_to_write(tmp_path: Path) -> No
     (tmp_path / "dut.yaml").write_text(drafted(tmp_path, rtl, MAC)[0], encoding="utf-8")
     with pytest.raises(SpecError, match=r"input: \{valid: PORT\}.* a module around it"):
         load_dut(tmp_path / "dut.yaml")
+
+
+def test_names_that_begin_with_a_dollar_are_read(tmp_path: Path) -> None:
+    """As in what Yosys wrote itself, for example for Amaranth."""
+    names = "".join(f"  wire [15:0] \\${at} ;\n  assign \\${at} = a * b;\n" for at in range(1, 9))
+    text, values = drafted(
+        tmp_path,
+        "module m(input clk, input rst, input [7:0] a, input [7:0] b, output reg [15:0] d);\n"
+        f"{names}  always @(posedge clk) if (!rst) d <= 0; else d <= \\$1 + \\$8 ;\nendmodule\n",
+    )
+    assert "registers are not known" not in text
+    assert values["reset"] == {"port": "rst", "active": "low", "synchronous": True, "cycles": 4}
+
+
+def test_a_unit_that_takes_tiles_from_one_bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matrix times a column. Without an input of one bit it has no clock, and no registers are sought."""
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", None)
+    unit = PRODUCT.replace("{k: 1}", "{k: 4, m: 2, n: 1}").replace(
+        "  - round: {of: products", "  - sum: {of: products, to: total}\n  - round: {of: total"
+    )
+    _, values = drafted(
+        tmp_path, "module m(input [95:0] bus, output [31:0] y); assign y = bus[31:0]; endmodule\n", unit
+    )
+    assert values["level"] == "tile"
+    assert values["ports"] == {"a": {"port": "bus", "lsb": 0}, "b": {"port": "bus", "lsb": 64}, "d": "y"}

@@ -239,6 +239,24 @@ def test_ports_of_a_component_are_not_those_of_the_top(tmp_path):
 
 
 @ghdl
+def test_fixed_point_ports_are_vectors(tmp_path):
+    """Of ieee.fixed_pkg, whose definitions GHDL does not show."""
+    text = (
+        "library ieee; use ieee.std_logic_1164.all; use ieee.fixed_pkg.all;\nentity f is port (\n"
+        "  a : in sfixed(3 downto -4); b : in u_ufixed(2 downto -5); q : out sfixed(4 downto -4));\n"
+        "end entity;\narchitecture r of f is begin q <= a + to_sfixed(0, a); end architecture;\n"
+    )
+    (tmp_path / "f.vhd").write_text(text)
+    found = read_entity(Design([tmp_path / "f.vhd"], "f"), Vhdl())
+    assert {name: (port.width, port.problem) for name, port in found.ports.items()} == {
+        "a": (8, ""),
+        "b": (8, ""),
+        "q": (9, ""),
+    }
+    assert found.bits["a"][0] == "a(3)" and found.bits["a"][-1] == "a(-4)"
+
+
+@ghdl
 def test_a_complaint_of_several_lines_is_quoted_whole(tmp_path):
     """GHDL says in further lines of one place why a component and its entity do not fit."""
     port = "library ieee; use ieee.std_logic_1164.all;\n"
@@ -295,6 +313,12 @@ def test_the_entity_that_no_other_takes_is_the_top_also_with_ports(tmp_path):
         (tmp_path / f"{name}.vhd").write_text(_HALVES.format(name=name, body=body))
     files = [tmp_path / f"{name}.vhd" for name in ("half", "other", "outer")]
     assert "top: outer\n" in draft(files, folder=tmp_path)
+    declared = "component outer is port (x : in std_logic; y : out std_logic); end component;\n"
+    package = tmp_path / "parts.vhd"  # that declares the top takes nothing
+    package.write_text(
+        f"library ieee; use ieee.std_logic_1164.all;\npackage parts is\n{declared}end package;\n"
+    )
+    assert "top: outer\n" in draft([*files, package], folder=tmp_path)
     with pytest.raises(ElaborationError, match="expected one top entity, found half, other; --top names"):
         draft(files[:2], folder=tmp_path)
 
