@@ -4,7 +4,7 @@ each with the signal or the bits of a word on the other side.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from golden.vectors.word import RESULTS, Field
@@ -106,12 +106,31 @@ def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) 
 
 
 def driven_fields(dut: Dut, module: Module) -> list[BitRange]:
-    """Clock, reset, handshake and constants that are fields of ports."""
+    """Clock, reset, handshake and constants that are fields of ports, or bits beside operands in one."""
     where = str(dut.file)
     constants = {name: constant_text(dut, find(module, name, where)) for name in dut.constants}
     outputs = set(dut.handshake.outputs().values())
     given = [(name, signal) for name, signal in signals_of(dut).items() if name not in outputs]
-    return _field_runs([*given, *constants.items()], module, where)
+    beside = [run for name in dut.tied_in_part for run in _beside_operands(dut, module, name)]
+    return _field_runs([*given, *constants.items()], module, where) + beside
+
+
+def _beside_operands(dut: Dut, module: Module, name: str) -> Iterator[BitRange]:
+    """The bits of a constant in those of a port that no operand has."""
+    port = module.ports[name]
+    value = constant_of(port, dut.constants[name], dut.where["constants"])
+    taken = sorted(
+        (run.lsb, run.lsb + run.width)
+        for operand, at in dut.ports.items()
+        if operand not in RESULTS
+        for run in bit_ranges_of(at, dut.fields[operand], module)
+        if run.port == name
+    )
+    ends = [0, *(end for _, end in taken)]
+    for lsb, end in zip(ends, [*(start for start, _ in taken), port.width], strict=True):
+        if lsb < end:
+            part = value >> lsb & ((1 << end - lsb) - 1)
+            yield BitRange(name, None, lsb, end - lsb, "constant", signal=f"{end - lsb}'h{part:x}")
 
 
 def read_fields(dut: Dut, module: Module) -> list[BitRange]:

@@ -181,6 +181,14 @@ class Dut:
     watched: tuple[Bit, ...] = ()
 
     @property
+    def tied_in_part(self) -> list[str]:
+        """Constants of ports in which operands lie (`partial`): they hold for the other bits."""
+        shared = {
+            port for name, at in self.ports.items() if at.partial and name not in RESULTS for port in at.ports
+        }
+        return [name for name in self.constants if name in shared]
+
+    @property
     def exclude(self) -> Exclusion | None:
         """The operands that do not count, or None."""
         return self.compare.exclude
@@ -705,7 +713,7 @@ def _check_roles(dut: Dut) -> None:
     """Refuses a port that is named in two roles, such as a constant that is also an operand."""
     named = [("clock", dut.clock), ("reset", dut.reset.port if dut.reset else None)]
     named += [*dut.handshake.inputs().items(), *dut.handshake.outputs().items()]
-    named += [("constant", port) for port in dut.constants]
+    named += [("constant", port) for port in dut.constants if port not in dut.tied_in_part]
     # Several operands may share a bus, and several results; that their bits differ was checked before.
     for role, results in (("result", True), ("operand", False)):
         ports = {port for name, at in dut.ports.items() if (name in RESULTS) == results for port in at.ports}

@@ -188,6 +188,9 @@ def _check_shared(dut: Dut, module: Module) -> None:
     for name in _single_inputs(dut):
         port = find(module, name, str(dut.file))
         found, width = places(port)
+        if name in dut.tied_in_part:
+            _check_constant(dut, port, taken[name, None])
+            continue
         for real, index, lsb in found:
             taken.setdefault((real, index), []).append((lsb, lsb + width, name))
     for (real, _), runs in taken.items():
@@ -198,6 +201,17 @@ def _check_shared(dut: Dut, module: Module) -> None:
                     f"{dut.file}: '{first}' and '{second}' share bit {start} of port '{real}' of "
                     f"{module.name}"
                 )
+
+
+def _check_constant(dut: Dut, port: Port, runs: list[tuple[int, int, str]]) -> None:
+    """A constant beside operands in one port may set none of their bits, (lowest, end, port)."""
+    value = constant_of(port, dut.constants[port.name], dut.where["constants"])
+    for lsb, end, _ in runs:
+        if value >> lsb & ((1 << end - lsb) - 1):
+            raise SpecError(
+                f"{dut.where['constants']}: the constant {value:#x} of port '{port.name}' sets bits in "
+                f"{end - 1}:{lsb}, which an operand has; expected 0 there"
+            )
 
 
 def _single_inputs(dut: Dut) -> list[str]:

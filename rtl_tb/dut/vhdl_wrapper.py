@@ -185,7 +185,7 @@ def _inputs(dut: Dut, entity: Entity) -> dict[str, str]:
         if "'" not in run.signal:  # no constant
             found |= _spread(entity, run, "")
     for name in dut.constants:
-        found |= _constant(dut, entity, name)
+        found = _constant(dut, entity, name) | found
     driven = {_port_of(entity, bit): None for bit in found}
     return {bit: found.get(bit, "'0'") for port in driven for bit in entity.bits[port]}
 

@@ -365,7 +365,8 @@ def _instance(dut: Dut, module: Module) -> list[str]:
     connected = _connections(dut, module)
     pins, signals = [f".{name} ({_interface(name)})" for name in module.interfaces], []
     for name, port in module.ports.items():
-        signal = constant_text(dut, port) if name in dut.constants else connected.get(name, "")
+        alone = constant_text(dut, port) if name in dut.constants else ""
+        signal = connected.get(name, alone)
         if not port.interface:
             pins.append(f".{_port_name(name)} ({signal})")
         elif signal and not port.header:

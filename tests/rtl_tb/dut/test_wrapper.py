@@ -150,6 +150,10 @@ CASES = [
     only_a("descending", "input wire [63:0] p", "{port: p, order: descending}", "a0a0a1a1a2a2a3a3"),
     only_a("ascending_range", "input wire [0:63] p", "p", "a3a3a2a2a1a1a0a0"),
     only_a("offset", "input wire [79:0] p", "{port: p, lsb: 8, partial: true}", "00a3a3a2a2a1a1a0a000"),
+    Case(
+        "tied_in_part", f"input wire [79:0] p, {BCD}", f"a: {{port: p, lsb: 8, partial: true}}, {REST}",
+        {"p": "c3a3a3a2a2a1a1a0a05a"}, more="constants: {p: 0xc300000000000000005a}\n",
+    ),
     only_a("extended", "input wire [127:0] p", "{port: p, stride: 32, partial: true, unused: sign}", "ffffa3a3ffffa2a2ffffa1a1ffffa0a0"),
     only_a("gaps", "input wire [127:0] p", "{port: p, stride: 32}", "0000a3a30000a2a20000a1a10000a0a0"),
     only_a("words", "input wire [79:0] p", "{port: p, word: {bits: 40, elements: 2}}", "00a3a3a2a200a1a1a0a0"),
@@ -502,16 +506,17 @@ MISFITS = [
     ("input wire [7:0] a [0:1][0:3], " + BCD, "a: {port: a, array: unpacked}", "has 2 unpacked dimensions, "
                                                                                "expected at most one"),
     ("input real a, " + BCD, "a: a", "port 'a' of misfit is of type real, expected bits"),
+    ("input wire [79:0] a, " + BCD, "a: {port: a, partial: true}; a: 1", "the constant 0x1 of port 'a' sets bits in 15:0"),
     ("input wire [63:0] a, input wire m, s, " + BCD, "a: a", "nothing drives the inputs m, s of misfit"),
-    ("input wire [63:0] a, input wire [1:0] mode, " + BCD, "a: a, mode: 4", "port 'mode' has 2 bits, too "
+    ("input wire [63:0] a, input wire [1:0] mode, " + BCD, "a: a; mode: 4", "port 'mode' has 2 bits, too "
                                                                             "few for the constant 4"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("declare", "entry", "said"), MISFITS)
 def test_misfits(tmp_path: Path, declare: str, entry: str, said: str) -> None:
-    entry, _, constant = entry.partition(", mode")
-    tie = f"constants: {{mode{constant}}}\n" if constant else ""
+    entry, _, constant = entry.partition("; ")
+    tie = f"constants: {{{constant}}}\n" if constant else ""
     yaml = f"handshake: {{kind: combinational}}\nports: {{{entry}, {REST}}}\n{tie}"
     dut = write(tmp_path, "misfit", f"module misfit({declare}); assign d = c; endmodule\n", yaml)
     with pytest.raises(SpecError) as caught:
