@@ -240,7 +240,8 @@ def never_answered(verdict: Verdict) -> str:
 
 
 _WHERE = {
-    "extra_result": "look at what takes out_valid back once a result was taken",
+    "extra_result": "look at what takes out_valid back once a result was taken; if it stays on purpose, "
+    "leave it out in dut.yaml and write kind: latency, latency: measure",
     "unstable_output": "look at what may change the result while it waits",
     "valid_dropped": "look at what takes out_valid back while a result waits",
     "stale_after_reset": "look at what a reset does not clear",
