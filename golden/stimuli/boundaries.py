@@ -747,8 +747,8 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def _beside_half_of_a_subnormal(draw: Draw, count: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Digits and exponents of two factors whose product lies next to half of a subnormal result's last place:
-    the fewer digits the result keeps, the more zeros or ones stand between the half and the rest. In a quarter
-    of the rows the rest is one bit."""
+    the fewer digits the result keeps, the more zeros or ones stand between the half and the rest. In a
+    quarter of the rows the rest is one bit."""
     tries = 64  # of which the nearest counts: 6 places nearer than one
     size = (count,)
     bits_a, bits_b = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
