@@ -85,6 +85,8 @@ def build(
                 how = fast.FOR_TRIALS
                 continue
             kept = _not_blamed(listed, said, names=attempt >= _BY_LINE)
+            if len(kept) == len(listed):  # it blames a declaration
+                kept = _not_blamed(listed, said, names=True)
             if len(kept) == len(listed):
                 kept = _accepted(
                     dut, changes, listed, folder / "lint", lambda: budget.builds(part), made, wrapper
@@ -100,7 +102,7 @@ def build(
     return None
 
 
-def _not_blamed(listed: list[Choice], log: str, names: bool) -> list[Choice]:
+def _not_blamed(listed: list[Choice], log: str, names: bool = False) -> list[Choice]:
     """The choices on no line that Verilator refuses; `names`: and those that bring in no name for which it
     does, wherever that is."""
     lost, said = set[int](), set[str]()

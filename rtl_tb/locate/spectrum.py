@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,9 @@ _LINT_KINDS = (
     "CMPCONST",
     "PINCONNECTEMPTY",
 )
+_MISFIT, _UNREAD = "expects", 0.25
+"""A word of the warnings of values that are wider or narrower than what takes them; and the weight of other
+warnings: most are of bits that nobody reads, which designers leave."""
 _MOST_LINES = 30
 """Lines; if the lint warns of more, the unit was not written for it, and its warnings are ignored."""
 _LINT_PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+):\d+: ")
@@ -127,12 +130,18 @@ def ranked_constants(
     """Constants: values that are computed once and lines with a lint warning first, then by the likeliest
     place that reads a name of their line; of each place the first ones before further ones of any. The bits
     of a declaration are one number: its sign, one bit more and one less come before other texts of it."""
-    in_bits = Within(list({one.place for one in listed if one.kind == "width"}))
+    texts = changes.sources.texts
+    in_bits = Within(
+        [
+            replace(place, end=texts[place.file].find("]", place.end))
+            for place in {one.place for one in listed if one.kind == "width"}
+        ]
+    )
     names = {} if spectrum is None else spectrum.by_name(changes)
     turns: dict[Place, int] = {}
     keyed = []
     for at, one in enumerate(listed):
-        text, line = changes.sources.texts[one.place.file], changes.line(one)
+        text, line = texts[one.place.file], changes.line(one)
         start, end = text.rfind("\n", 0, one.place.start) + 1, text.find("\n", one.place.end)
         said = _WORD.findall(text[start : end if end >= 0 else None].split("//")[0])
         score = max((names.get(name, 0.0) for name in said), default=0.0)
@@ -159,14 +168,13 @@ def suspicious_lines(dut: Dut, changes: Changes) -> dict[tuple[Path, int], float
         warned.add((file, int(place["line"])))
         text = changes.texts[file]
         line = text.split("\n")[int(place["line"]) - 1].split("//")[0]
-        names = _LINT_NAME.findall(warning), _WORD.findall(line)
-        for some in names:
-            lines = {
-                (file, text.count("\n", 0, one.end()) + 1) for name in some for one in _declared(name, text)
-            }
+        whole = 1.0 if _MISFIT in warning else _UNREAD
+        for names in (_LINT_NAME.findall(warning), _WORD.findall(line)):
+            lines = {text.count("\n", 0, one.end()) + 1 for name in names for one in _declared(name, text)}
             for each in lines:
-                found[each] = max(found.get(each, 0.0), 1 / len(lines))
-    found |= {each: max(found.get(each, 0.0), 0.5) for each in warned}
+                found[file, each] = max(found.get((file, each), 0.0), whole / len(lines))
+        here = file, int(place["line"])
+        found[here] = max(found.get(here, 0.0), whole / 2)
     return found if len(warned) <= _MOST_LINES else {}
 
 
