@@ -42,11 +42,6 @@ Built = tuple[list[Choice], Path]
 """Choices, number n at n - 1, and the program that holds them."""
 
 
-def room_of(policy: SearchPolicy, budget: Budget) -> int:
-    """The number of choices in one build."""
-    return int(min(max(budget.seconds * policy.choices_a_second, policy.least_choices), policy.most_choices))
-
-
 def build(
     dut: Dut,
     changes: Changes,

@@ -25,8 +25,6 @@ class SearchPolicy:
             seconds that the vectors took then, and at least these. A loop that a change makes endless costs
             no more.
         one_build: seconds for a constant, which may make a design of any size.
-        choices_a_second, least_choices, most_choices: probes of one build, and texts that may be missing, for
-            each second of the budget: a thousand take about four seconds to compile on two busy processors.
         likely: choices of the first build, if the places are ranked; each later one has twice as many, up to
             `largest`. A build takes one to three seconds without any choice, and 500 to 2,000 choices double
             that: smaller builds would spend the time on what they have in common.
@@ -60,9 +58,6 @@ class SearchPolicy:
     slower: float = 20.0
     least_run: float = 0.03
     one_build: float = 20.0
-    choices_a_second: int = 60
-    least_choices: int = 1000
-    most_choices: int = 8000
     likely: int = 500
     largest: int = 2000
     probed: int = 250

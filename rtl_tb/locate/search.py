@@ -46,7 +46,7 @@ from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.changes import Changes, Choice, design_of, find_changes
-from rtl_tb.locate.choices import Built, build, new_names, room_of
+from rtl_tb.locate.choices import Built, build, new_names
 from rtl_tb.locate.clusters import Samples
 from rtl_tb.locate.flow import Together, Wires
 from rtl_tb.locate.kinds import ASSIGN, PROBE, Change
@@ -310,12 +310,10 @@ class Search:
         except MmagoldError:  # `found` raises it
             return None
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
-        room = room_of(self.policy, self.budget)
-        listed = _taken(self.changes.probes, room, self.policy.probed * _USUAL)
+        listed = _taken(self.changes.probes, len(self.changes.probes), self.policy.probed * _USUAL)
         if (probes := self._trials(lambda: self._built(listed, "probes"), "probe")) is not None:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; each later one has twice as many.
-        self.size = self.policy.likely if self.spectrum else room
         return self._trials(lambda: self._next("first"), "first")
 
     def _passes(self) -> list[Repair]:
