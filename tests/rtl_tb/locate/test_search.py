@@ -32,7 +32,7 @@ from rtl_tb.errors import RtlError
 from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
 from rtl_tb.locate.changes import Changes, Choice, find_changes
-from rtl_tb.locate.choices import _not_blamed
+from rtl_tb.locate.choices import _not_blamed, new_names
 from rtl_tb.locate.flow import Together, Wires
 from rtl_tb.locate.kinds import ASSIGN, Change
 from rtl_tb.locate.policy import SearchPolicy
@@ -173,6 +173,10 @@ def test_a_refused_line_costs_its_own_choice_alone(tmp_path: Path) -> None:
     line = next(at for at, text in enumerate(lines, 1) if f"is[{alone}]" in text)
     kept = _not_blamed(listed, f"%Error: {file}:{line}:7: syntax error")
     assert kept == [*listed[: alone - 1], *listed[alone:]]
+    name = next(name for one in listed for name in sorted(new_names(one.change)))
+    log = f"%Error-BLKANDNBLK: {file}:1:1: assignments to one variable: 'u.{name}'\n"
+    by_line, by_name = _not_blamed(listed, log), _not_blamed(listed, log, names=True)
+    assert by_name == [one for one in by_line if name not in new_names(one.change)] != by_line
 
 
 @pytest.mark.parametrize(
