@@ -172,3 +172,19 @@ def special_codes(fmt: Format) -> Bits:
     codes = np.array(found, fmt.dtype) if found else np.unique(np.concatenate([edges, negate(fmt, edges)]))
     codes.flags.writeable = False  # it is kept, and handed to everyone
     return codes
+
+
+def is_special(fmt: Format, codes: Bits) -> npt.NDArray[np.bool_]:
+    """Where codes are infinities or NaNs of any fraction; where a format has none, its largest numbers."""
+    if fmt.infinity is None:
+        return np.isin(codes, special_codes(fmt))
+    return np.asarray(magnitudes(fmt, codes) >= fmt.dtype.type(fmt.infinity))
+
+
+def is_nan(fmt: Format, codes: Bits) -> npt.NDArray[np.bool_]:
+    """Where codes are NaNs of any fraction."""
+    if fmt.infinity is None:
+        nans = [code for code in special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
+        return np.isin(codes, nans)
+    read = magnitudes(fmt, codes) & ~fmt.dtype.type(fmt.ignored)
+    return np.asarray(read > fmt.dtype.type(fmt.infinity))

@@ -88,7 +88,10 @@ def verilog_of(dut: Dut, folder: Path) -> Dut:
         log=folder / "synthesis.log",
         timeout=simulators.build_limit(),
     )
-    text = "\n".join(line for line in said.split("\n") if not _MESSAGE.match(line))
+    # A message may have further lines, which quote the VHDL: they come before the first module.
+    lines = [line for line in said.split("\n") if not _MESSAGE.match(line)]
+    first = next((at for at, line in enumerate(lines) if _MODULE.match(line)), 0)
+    text = "\n".join(lines[first:])
     for copy, path in vhdl.copies(unit.files(dut.sources)).items():
         text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
     (target := folder / f"{top}.v").write_text(text, encoding="utf-8")

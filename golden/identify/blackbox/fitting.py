@@ -421,9 +421,7 @@ def _with_nans(bank: Bank) -> Iterator[tuple[int, int]]:
     once."""
     rows = _opposite(bank)
     for name in "ab":
-        fmt = bank.takes.formats[name]
-        nans = [code for code in stimuli.special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
-        rows |= np.isin(bank.operands[name], nans).any(axis=1)
+        rows |= stimuli.is_nan(bank.takes.formats[name], bank.operands[name]).any(axis=1)
     pairs = np.stack([bank.operands["c"][rows], bank.answers[rows]], axis=1)
     yield from ((int(given), int(answer)) for given, answer in np.unique(pairs, axis=0))
 
@@ -451,7 +449,7 @@ def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
     found = np.zeros(len(bank), bool)
     for name in "abc":
         codes = bank.operands[name].reshape(len(bank), -1)
-        found |= np.isin(codes, stimuli.special_codes(bank.takes.formats[name])).any(axis=1)
+        found |= stimuli.is_special(bank.takes.formats[name], codes).any(axis=1)
     return found
 
 

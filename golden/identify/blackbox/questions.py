@@ -130,7 +130,7 @@ def near_overflow(takes: Signature, operands: Operands, rng: np.random.Generator
 
 def _special(takes: Signature, operands: Operands) -> npt.NDArray[np.bool_]:
     """Whether a or b is special, (n, k)."""
-    found = [np.isin(operands[name], stimuli.special_codes(takes.formats[name])) for name in "ab"]
+    found = [stimuli.is_special(takes.formats[name], operands[name]) for name in "ab"]
     return np.asarray(found[0] | found[1])
 
 
