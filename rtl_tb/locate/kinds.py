@@ -430,7 +430,7 @@ def _exchanged(at: SyntaxSite) -> Iterator[Draft]:
 
 @_kind("range", "RangeSelectSyntax", "BitSelectSyntax")
 def _ranges(at: SyntaxSite) -> Iterator[Draft]:
-    """Bounds that are one more or less, each and both."""
+    """Bounds that are one more or less, each and both; a range down to bit 0, as a sticky bit needs it."""
     if at.in_type:
         return
     if type(at.node).__name__ == "BitSelectSyntax":
@@ -443,8 +443,11 @@ def _ranges(at: SyntaxSite) -> Iterator[Draft]:
         yield at.node, f"{left}{sign}{down}"
         if sign == ":":
             yield at.node, f"{up}{sign}{down}"
-    if sign == ":" and left.strip().isdigit() and right.strip().isdigit():  # the next element of a packed row
+    if sign == ":" and left.strip().isdigit() and right.strip().isdigit():
         high, low = int(left), int(right)
+        if low > 1:
+            yield at.node, f"{high}:0"
+        # The next element of a packed row.
         for by in (high - low + 1, low - high - 1):
             if abs(by) > 1 and low + by >= 0:
                 yield at.node, f"{high + by}:{low + by}"
@@ -452,11 +455,13 @@ def _ranges(at: SyntaxSite) -> Iterator[Draft]:
 
 @_kind("range", "ExpressionStatementSyntax")
 def _ranges_together(at: SyntaxSite) -> Iterator[Draft]:
-    """A range that stands several times in an assignment, as in an adder that is a bit too short: one bit
-    more or less in each place, and in the casts to its width."""
+    """A range that stands several times in an assignment: one bit more or less in each place, and in the
+    casts to its width, as in an adder that is a bit too short; or down to bit 0, as numbers are compared."""
     text = at.text()
     for (high, low), often in Counter(_RANGE.findall(text)).items():
         bits = int(high) - int(low) + 1
+        if often > 1 and int(low) > 1:
+            yield at.node, re.sub(rf"\[\s*{high}\s*:\s*{low}\s*\]", f"[{high}:0]", text)
         for by in (1, -1) if often > 1 else ():
             if bits + by > 0:
                 wider = re.sub(rf"\[\s*{high}\s*:\s*{low}\s*\]", f"[{int(high) + by}:{low}]", text)

@@ -303,6 +303,16 @@ def test_an_adder_that_is_a_bit_too_short_gets_it_back_everywhere(tmp_path: Path
     assert "t[31:0] = a[31:0] + 32'(signed'(b));" in {one.text for one in found.choices}
 
 
+def test_a_range_may_reach_down_to_bit_0(tmp_path: Path) -> None:
+    """Alone, as in a sticky bit, or in both operands of a comparison."""
+    text = TEXT.replace("    assign d = c", "    logic [31:0] t;\n    assign d = t + c").replace(
+        "        next = state;", "        t = a[31:23] > b[31:23] ? |a[21:2] : 0;\n        next = state;"
+    )
+    found = {one.text for one in find_changes(integer_dot.planted(tmp_path, 4, text)).choices}
+    assert "|a[21:0]" in found
+    assert "t = a[31:0] > b[31:0] ? |a[21:2] : 0;" in found
+
+
 @pytest.mark.parametrize("behind", ["", " else z <= 8'd1;"])
 def test_a_reset_that_holds_a_statement_back_may_be_left_out(behind: str, tmp_path: Path) -> None:
     """Not one that chooses: it resets."""
