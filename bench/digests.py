@@ -3,7 +3,7 @@
     python bench/digests.py [--count 64] > before.json
 
 Two versions of the model that print the same text gave the same bits. Operands are digested beside the
-results, so that a changed stimulus is told from changed arithmetic. Programs that are the same in everything
+results, so that a changed stimulus is no changed arithmetic. Programs that are the same in everything
 that decides results are run once.
 """
 

@@ -150,14 +150,14 @@ def _layers(folder: Path, seed: int) -> list[dict[str, Any]]:
             own = {kind: [one[array_of(f"{names[kind]}/own")] for one in arrays] for kind in KINDS}
             plan = next((one for one in likely if _gives(one, halves, own)), None)
             likely.sort(key=lambda one: one is not plan)
-            told = [one[f"{name}/same"] for one in said for name in names.values()]
+            shown = [one[f"{name}/same"] for one in said for name in names.values()]
             entry["answers"].append(
                 {
                     "m": m,
                     "plan": _options(plan),
                     "own": {kind: [digest(codes) for codes in own[kind]] for kind in KINDS},
                     "sum": {kind: digest(arrays[0][array_of(f"{names[kind]}/sum")]) for kind in KINDS},
-                    "same": all(told),
+                    "same": all(shown),
                     "elements": said[0][f"{names[CANCELLING]}/elements"],
                 }
             )

@@ -146,8 +146,8 @@ def report(recordings: list[Path], markdown: Path, svg: Path) -> None:
     same, batches, right = _totals(maps)
     lines += [f"| all | {len(maps)} | {batches:,} | {right:,} | {same} | |", ""]
     for other in others:
-        told = confirmed(maps, other)
-        equal, shared = (sum(counts[i] for counts in told.values()) for i in range(2))
+        counted = confirmed(maps, other)
+        equal, shared = (sum(counts[i] for counts in counted.values()) for i in range(2))
         name = f"{other.device['name']}, driver {other.device.get('driver', '?')}, seed {other.seed}"
         lines += ["| Second recording | M | The first one's plans give every bit |", "|---|---|---|"]
         lines += [f"| {name} | {shared:,} | {equal:,} |", ""]

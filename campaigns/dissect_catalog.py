@@ -80,9 +80,9 @@ def decidable(box: Unit, found: Found, each: int) -> tuple[list[str], int]:
     answers = [one.dot(**operands) for operands in drawn]
     shown, count = [], 0
     for key, value, other in ((p.key, *alike) for p in found.properties for alike in p.alike):
-        told = sum(int((other.dot(**o) != own).sum()) for o, own in zip(drawn, answers, strict=True))
-        told += sum(int((other.dot(**o) != one.dot(**o)).sum()) for o in _drawn(other, each))
-        shown += [f"{key}: {value} ({told})"] if told else []
+        differ = sum(int((other.dot(**o) != own).sum()) for o, own in zip(drawn, answers, strict=True))
+        differ += sum(int((other.dot(**o) != one.dot(**o)).sum()) for o in _drawn(other, each))
+        shown += [f"{key}: {value} ({differ})"] if differ else []
         count += 1
     return shown, count
 
@@ -114,8 +114,8 @@ class Row:
     def text(self) -> str:
         """As a row of the table."""
         fresh = "" if self.fresh is None else f"{self.fresh:,}"
-        told = f" {len(self.shown)} of {self.undecided}" + "".join(f"; {one}" for one in self.shown)
-        last = f"{self.seconds:.1f} |" + f"{told} |" * (self.undecided is not None)
+        cells = f" {len(self.shown)} of {self.undecided}" + "".join(f"; {one}" for one in self.shown)
+        last = f"{self.seconds:.1f} |" + f"{cells} |" * (self.undecided is not None)
         return f"| {self.name} | {self.differ:,} of {self.compared:,} | {fresh} | {last}"
 
 

@@ -87,15 +87,15 @@ def altered(seed: int) -> Drawn:
         name, base = rng.choice(list(step_lists().items()))
         most_changes = 4
         unit, wanted = base.stateless, rng.randint(2, most_changes)
-        told: list[str] = []
+        made: list[str] = []
         for _ in range(30):
-            if len(told) == wanted:
+            if len(made) == wanted:
                 break
             change = _change(rng, unit)
-            if change is not None and change[1].partition("=")[0] not in {t.partition("=")[0] for t in told}:
-                unit, told = change[0], [*told, change[1]]
-        if len(told) == wanted:
-            return Drawn(unit, f"{name}: {'; '.join(told)}")
+            if change is not None and change[1].partition("=")[0] not in {t.partition("=")[0] for t in made}:
+                unit, made = change[0], [*made, change[1]]
+        if len(made) == wanted:
+            return Drawn(unit, f"{name}: {'; '.join(made)}")
 
 
 def _change(rng: random.Random, unit: Instruction) -> tuple[Instruction, str] | None:
@@ -156,7 +156,7 @@ class Row:
 
     @property
     def exact(self) -> bool:
-        """Whether no operand told them apart."""
+        """Whether no operand separated them."""
         return self.fresh == 0 and self.differ == 0
 
 

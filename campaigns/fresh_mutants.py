@@ -146,7 +146,7 @@ def said(report: Report) -> list[str]:
         lines.append(f"diagnosis: {report['diagnosis']['sentence']}")
     lines += [f"  fault: {fault_line(fault)}" for fault in report["faults"]]
     for repair in report["repairs"]:
-        lines.append(f"mended by: {repair['sentence']}")
+        lines.append(f"fixed by: {repair['sentence']}")
         lines += [f"  fault: {with_example(one['text'], one['example'])}" for one in repair["faults"]]
     return lines
 
@@ -250,12 +250,12 @@ def check_drawn(arguments: argparse.Namespace) -> None:
             if row["wrong"] or row["protocol"]:
                 caught.append(row)
     explained = sum(bool(one.get("slugs")) for one in rows)
-    mended = sum(any(repair["whole"] for repair in one.get("repairs", ())) for one in rows)
+    fixed = sum(any(repair["whole"] for repair in one.get("repairs", ())) for one in rows)
     holes = sum(one.get("wrong_in_more", 0) > 0 for one in rows)
     print(
         f"seed {arguments.seed}: {len(caught)} caught, {len(rows) - len(caught)} pass ({holes} of them "
-        f"differ in {_MORE:,} further vectors), {broken} do not compile; {explained} explained, {mended} "
-        "mended"
+        f"differ in {_MORE:,} further vectors), {broken} do not compile; {explained} explained, {fixed} "
+        "fixed"
     )
 
 
@@ -266,7 +266,7 @@ def _say(row: dict[str, Any]) -> None:
     if row.get("unset"):
         print(f"  {row['unset']}", flush=True)
     for repair in row.get("repairs", ()):
-        print(f"  mended by {repair['sentence']}", flush=True)
+        print(f"  fixed by {repair['sentence']}", flush=True)
         for fault in repair["faults"]:
             print(f"    fault: {with_example(fault['text'], fault['example'])}", flush=True)
 

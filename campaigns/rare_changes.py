@@ -76,7 +76,7 @@ NAMES = (
 # Changes that the diagnosis knows ---------------------------------------------------------------------------
 
 
-def told(one: Instruction, changed: Instruction) -> Counter[str]:
+def showing(one: Instruction, changed: Instruction) -> Counter[str]:
     """By kind, results that differ."""
     found: Counter[str] = Counter()
     for kind in stimuli.KINDS:
@@ -101,7 +101,7 @@ def examine(ins: Instruction, count: int) -> tuple[int, int]:
             continue
         made += 1
         shown = int((changed.dot(**vectors.operands) != vectors.d).sum())
-        if shown < LEAST and (kinds := told(ins, changed)):
+        if shown < LEAST and (kinds := showing(ins, changed)):
             hidden += 1
             print(f"  {change.slug}: {shown} of {count:,}; {dict(kinds.most_common(3))}", flush=True)
     return made, hidden

@@ -63,7 +63,7 @@ class SingleFault:
     def as_dict(self) -> dict[str, Any]:
         """As reports hold it."""
         example = None if self.example is None else self.example.as_dict()
-        counts = {"mended": self.repaired, "broken": self.broken}
+        counts = {"repaired": self.repaired, "broken": self.broken}
         return counts | {"text": self.phrase(), "example": example}
 
     def phrase(self) -> str:
@@ -97,7 +97,7 @@ class RemainingFault:
         """As reports hold it."""
         example = None if self.example is None else self.example.as_dict()
         text = f"in addition: {self.text}; explains {self.explains:,} of the vectors that are left"
-        return {"mended": self.explains, "broken": 0, "text": text, "example": example}
+        return {"repaired": self.explains, "broken": 0, "text": text, "example": example}
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Repair:
     def as_dict(self) -> dict[str, Any]:
         """As reports hold it."""
         counts = {name: getattr(self, name) for name in ("wrong", "broken", "vectors", "whole", "are")}
-        counts = {"mended": self.repaired} | counts
+        counts = {"repaired": self.repaired} | counts
         edits = [asdict(edit) | {"file": str(edit.file)} for edit in self.edits]
         faults = [*(fault.as_dict() for fault in self.faults), *(one.as_dict() for one in self.rest)]
         named = {"sentence": self.sentence(), "summary": self.summary()}

@@ -235,7 +235,7 @@ def by_solver(
     found: Operands | None = None
     for place, rival in enumerate(left):
         if found is not None and (rival.dot(**found) != candidate.dot(**found)).any():
-            continue  # what tells one often tells its neighbours
+            continue  # what separates one often separates its neighbours
         share = (end - time.monotonic()) / (len(left) - place)
         if share <= 0:
             break

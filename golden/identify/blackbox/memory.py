@@ -35,7 +35,7 @@ _HEAD = (
     "asked",
     "turn",
     "order",
-    "told",
+    "changes",
     "text",
     "tree",
     "groups",
@@ -44,7 +44,7 @@ _HEAD = (
     "differing",
 )
 _KINDS = {
-    **{"asked": int, "turn": int, "order": str, "told": list},
+    **{"asked": int, "turn": int, "order": str, "changes": list},
     **{"text": str | None, "groups": list, "passes": list, "kinds": list},
 }
 
@@ -120,7 +120,7 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
         "asked": memory.queries,
         "turn": memory.turn,
         "order": memory.order,
-        "told": memory.changes,
+        "changes": memory.changes,
         "text": memory.text,
         "tree": None if memory.tree is None else _listed(memory.tree),
         "groups": memory.groups,
@@ -181,7 +181,7 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
     except (KeyError, IndexError, ValueError, TypeError, MmagoldError) as error:
         raise FileFormatError(f"{path}: was edited or cut short: {error}") from None
     # The candidate stays text: it is read as any unit when it is needed.
-    known = head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
+    known = head["text"], head["order"], head["changes"], differing, head["asked"], head["turn"]
     return Memory(bank, tree, groups, passes, *known)
 
 

@@ -85,7 +85,7 @@ def test_another_version_or_file_is_refused(ended: tuple[Path, Any], tmp_path: P
         golden.dissect(unit(wrapping), resume=path, **LIMITS)
     checked = json.loads(bytes(arrays["head"])) | {"differing": {"wide": [0, 1_000_000]}}
     forged = {name: code for name, code in arrays.items() if name != "sum"}
-    for bad in ({"text": 5}, {"told": "x"}, {"kinds": {}}, {"groups": 4}):
+    for bad in ({"text": 5}, {"changes": "x"}, {"kinds": {}}, {"groups": 4}):
         wrong = json.loads(bytes(arrays["head"])) | bad
         whole = forged | {"head": np.frombuffer(json.dumps(wrong).encode(), np.uint8)}
         np.savez(path, **whole | {"sum": memory._sum(whole)})

@@ -579,7 +579,7 @@ def _flushing() -> tuple[_Search, Candidate]:
     return search, near
 
 
-def test_what_the_last_questions_show_is_mended_and_not_called_asked() -> None:
+def test_what_the_last_questions_show_is_repaired() -> None:
     search, near = _flushing()
     assert search._fit_to_the_last()  # as long as there are questions, they come first
     assert search.state.fit is not None and search.state.fit.candidate is near
