@@ -117,7 +117,7 @@ HALF = np.ones((1, 2, 20, 64), np.float16)
         (
             lambda: torch_ops.attention(HALF, HALF[..., :9, :], HALF[..., :9, :], causal=True),
             ShapeError,
-            "as many",
+            "equal numbers",
         ),
         (
             lambda: torch_ops.attention(*3 * [HALF.astype(np.float32)]),

@@ -244,7 +244,7 @@ def test_a_parameter_that_says_so_is_refused_at_its_line() -> None:
             MEETING
             + "round: {of: total, rounding: up, overflow: saturate, zero: positive, nan: 0x100000000}",
             7,
-            "key 'nan' is 4294967296",
+            "key 'nan' is 0x100000000",
         ),
     ],
 )
@@ -255,7 +255,7 @@ def test_what_wraps_has_to_be_an_integer(steps: str, line: int, message: str) ->
 
 
 def test_the_word_of_a_nan_fits_the_format() -> None:
-    with pytest.raises(SpecError, match="key 'nan' is 255, expected an integer from 0 to 15"):
+    with pytest.raises(SpecError, match="key 'nan' is 0xff, expected a code of s4, at most 0xf"):
         unit(SPECIAL % ("", ", nan: 0xFF"), NUMBERS % "s4")
 
 
