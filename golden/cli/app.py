@@ -476,7 +476,7 @@ def compare(
 ) -> None:
     """Searches for operands on which two instructions or units differ, and shows the shortest example."""
     from golden.catalog.lookup import resolve
-    from golden.cli import render
+    from golden.cli import compared
 
     for name, given in (("seconds", seconds), ("jobs", jobs)):
         if given is not None and not prove:
@@ -487,7 +487,7 @@ def compare(
     if as_json:
         _print_json(progress.with_timings(result.as_dict(), timings))
     else:
-        render.print_comparison(result, traces)
+        compared.print_comparison(result, traces)
         progress.print_timings(timings)
     if result.proof is not None and (status := result.proof.outcome.status):
         raise typer.Exit(status)
