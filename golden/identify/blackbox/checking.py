@@ -172,10 +172,7 @@ class Checking(Starting):
             end = time.monotonic() + self._separation_seconds
             changes = discriminate.neighbours(candidate, self._words(), causes=True)
             left = discriminate.equivalent_neighbours(candidate, self.bank, changes, end)
-            unique = {candidate.key: ("", candidate)}  # each program once
-            for rival in left:
-                unique.setdefault(rival[1].key, rival)
-            left = list(unique.values())[1:]
+            left = discriminate.distinguishable_rivals(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left
 

@@ -20,6 +20,7 @@ from golden.circuit.words import CircuitError
 from golden.identify.blackbox import fitting, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.canonical import canonical_form
 from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.neighbourhood import single_changes
 from golden.identify.blackbox.policy import RIVALS
@@ -90,6 +91,21 @@ def equivalent_neighbours(
     made = ((move.key, move.apply(candidate)) for move in ordered)
     within = takewhile(lambda _: time.monotonic() < deadline, made)
     return [(key, new) for key, new in within if new is not None and bank.explained(new.program)]
+
+
+def distinguishable_rivals(
+    candidate: Candidate, rivals: Iterable[tuple[str, Candidate]]
+) -> list[tuple[str, Candidate]]:
+    """Rivals that can differ from a candidate as far as bounds of registers show, one for each canonical
+    form. Without this the questions about rivals take three times as long."""
+    seen = {canonical_form(candidate)}
+    found = []
+    for key, one in rivals:
+        now = canonical_form(one)
+        if now not in seen:
+            seen.add(now)
+            found.append((key, one))
+    return found
 
 
 def other_starts(
