@@ -66,8 +66,7 @@ def number_type() -> np.dtype[Any]:
 class Numbers:
     """Exact numbers, (count, terms): (-1)**sign * significand * 2**(exponent - fraction_bits).
 
-    Each field of the core's number is an attribute; it is taken out of the records when it is first
-    read.
+    Each field of the core's number is an attribute; it is taken out of the records when it is first read.
     `exponent` is the one that alignment compares, `kind` a Kind or NOT_RUN.
     """
 

@@ -174,6 +174,15 @@ def special_codes(fmt: Format) -> Bits:
     return codes
 
 
+@cache
+def nan_codes(fmt: Format) -> Bits:
+    """The NaNs among the special codes; none in formats without NaNs."""
+    found = [code for code in special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
+    codes = np.array(found, fmt.dtype)
+    codes.flags.writeable = False  # it is kept, and handed to everyone
+    return codes
+
+
 def is_special(fmt: Format, codes: Bits) -> npt.NDArray[np.bool_]:
     """Where codes are infinities or NaNs of any fraction; where a format has none, its largest numbers."""
     if fmt.infinity is None:
@@ -184,7 +193,6 @@ def is_special(fmt: Format, codes: Bits) -> npt.NDArray[np.bool_]:
 def is_nan(fmt: Format, codes: Bits) -> npt.NDArray[np.bool_]:
     """Where codes are NaNs of any fraction."""
     if fmt.infinity is None:
-        nans = [code for code in special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
-        return np.isin(codes, nans)
+        return np.isin(codes, nan_codes(fmt))
     read = magnitudes(fmt, codes) & ~fmt.dtype.type(fmt.ignored)
     return np.asarray(read > fmt.dtype.type(fmt.infinity))

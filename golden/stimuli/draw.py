@@ -320,6 +320,8 @@ class Draw:
         if fmt.infinity is None or fmt.fraction_bits < 2:
             return codes
         at = np.flatnonzero(is_nan(fmt, codes))
+        if not len(at):
+            return codes
         quiet = codes.flat[at] & fmt.dtype.type(1 << fmt.fraction_bits - 1 + fmt.ignored_low) != 0
         # Each bit of an f32 NaN in c is met by 20 of 200,000 vectors, and quiet NaNs stay half of all.
         share_of_quiet, one_bit_share = 0.15, 0.8

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import Format, Kind
-from golden.stimuli.codes import Bits, Ints, corner_codes, is_minus, negate, one, special_codes
+from golden.stimuli.codes import Bits, Ints, corner_codes, is_minus, nan_codes, negate, one, special_codes
 from golden.stimuli.draw import Draw
 from golden.stimuli.ordinary import narrow
 
@@ -141,10 +141,10 @@ def _number_of(draw: Draw, fmt: Format, cause: Ints, minus: Flags) -> Bits:
     code = fmt.largest if fmt.infinity is None else fmt.infinity
     infinite = np.full(cause.shape, code, fmt.dtype)
     infinite = np.where(minus, negate(fmt, infinite), infinite)
-    nans = [code for code in special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
-    if not nans:
+    nans = nan_codes(fmt)
+    if not len(nans):
         return infinite
-    picked = np.array(nans, fmt.dtype)[draw.pick(0, len(nans) - 1, cause.shape)]
+    picked = nans[draw.pick(0, len(nans) - 1, cause.shape)]
     return np.where(cause == _NAN, picked, infinite)
 
 
