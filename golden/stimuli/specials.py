@@ -92,15 +92,14 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     in_product = where == _IN_PRODUCT
     a[row, other] = np.where(in_product, x, a[row, other])
     b[row, other] = np.where(in_product, y, b[row, other])
-    c = np.where(where == _IN_C, _number_of(draw, draw.c, second, minus_second), c)
-    c = np.where(c_first, _number_of(draw, draw.c, first, minus), c)
+    c = np.where(where == _IN_C, special_code(draw, draw.c, second == _NAN, minus_second), c)
+    c = np.where(c_first, special_code(draw, draw.c, first == _NAN, minus), c)
     has_it = draw.pick(1, 3, size)  # one of the scales, or both
     for bit, (name, codes) in enumerate(draw.scales.items()):
         rows = np.flatnonzero((where == _IN_SCALE) & (has_it >> bit & 1 == 1))
         block = draw.pick(0, codes.shape[1] - 1, rows.shape)
-        codes[rows, block] = _number_of(
-            draw, draw.unit.formats[name], np.full(rows.shape, _NAN), minus_second[rows]
-        )
+        nan = np.ones(rows.shape, np.bool_)
+        codes[rows, block] = special_code(draw, draw.unit.formats[name], nan, minus_second[rows])
     return a, b, c
 
 
@@ -117,7 +116,7 @@ def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:
         in_b = np.where(rows & (has[0] != has[1]), has[1], in_b)
     pair = []
     for fmt, brings in ((draw.a, ~in_b), (draw.b, in_b)):
-        special = _number_of(draw, fmt, cause, minus)
+        special = special_code(draw, fmt, nan, minus)
         of_infinity, of_nan = (
             draw.choice([_NAN + 1] * 4 + [_INFINITE], size),
             draw.pick(_INVALID, _NAN + 1, size),
@@ -127,8 +126,8 @@ def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:
             other,
             [
                 draw.zeros(fmt, size),
-                _number_of(draw, fmt, np.full(size, _INFINITE), np.zeros(size, np.bool_)),
-                _number_of(draw, fmt, np.full(size, _NAN), minus),
+                special_code(draw, fmt, np.zeros(size, np.bool_), np.zeros(size, np.bool_)),
+                special_code(draw, fmt, np.ones(size, np.bool_), minus),
                 np.full(size, one(fmt), fmt.dtype),
             ],
         )
@@ -136,16 +135,16 @@ def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:
     return pair[0], pair[1]
 
 
-def _number_of(draw: Draw, fmt: Format, cause: Ints, minus: Flags) -> Bits:
-    """An infinity of each sign, or any NaN of the format; where it has none, its largest number."""
+def special_code(draw: Draw, fmt: Format, nan: Flags, minus: Flags) -> Bits:
+    """Any NaN of the format, else an infinity of either sign; where it has none, its largest number."""
     code = fmt.largest if fmt.infinity is None else fmt.infinity
-    infinite = np.full(cause.shape, code, fmt.dtype)
+    infinite = np.full(nan.shape, code, fmt.dtype)
     infinite = np.where(minus, negate(fmt, infinite), infinite)
     nans = nan_codes(fmt)
     if not len(nans):
         return infinite
-    picked = nans[draw.pick(0, len(nans) - 1, cause.shape)]
-    return np.where(cause == _NAN, picked, infinite)
+    picked = nans[draw.pick(0, len(nans) - 1, nan.shape)]
+    return np.where(nan, picked, infinite)
 
 
 def zeros(draw: Draw) -> tuple[Bits, Bits, Bits]:

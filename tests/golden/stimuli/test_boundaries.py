@@ -18,8 +18,8 @@ import golden
 from golden.cover.coverage import Coverage
 from golden.model.instruction import Instruction
 from golden.number.formats import get_format, to_float
-from golden.stimuli import generate
-from golden.vectors.vectorset import VectorSet, default_set
+from golden.stimuli import BOUNDARY_WEIGHT, generate
+from golden.vectors.vectorset import DEFAULT_WEIGHTS, VectorSet, default_set
 
 COUNT, LEAST = 200_000, 20
 
@@ -457,3 +457,17 @@ def test_one_bit_alone_in_a_nan_in_a_subnormal_and_after_cancellation() -> None:
     depth = np.frexp(top)[1] - exponent
     met = [np.count_nonzero(one_bit & (depth == places)) for places in range(2, 22)]
     assert min(met) >= LEAST, met
+
+
+@pytest.mark.parametrize("nan", [True, False])
+def test_both_factors_of_each_product_are_nans_and_infinities(nan: bool) -> None:
+    """And nothing else is special: what XORs the flags of the factors in place of ORing them shows."""
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    share = BOUNDARY_WEIGHT / sum(DEFAULT_WEIGHTS.values())
+    drawn = generate(ins, "class_pairs", int(COUNT * share), np.random.default_rng(1))
+    bits = {name: drawn[name] & 0x7FFF for name in "ab"}
+    special = {name: codes >= 0x7C00 for name, codes in bits.items()}
+    right = {name: (codes > 0x7C00) if nan else (codes == 0x7C00) for name, codes in bits.items()}
+    alone = (special["a"] | special["b"]).sum(1) == 1
+    finite = (drawn["c"] & 0x7FFFFFFF) < 0x7F800000
+    assert (right["a"] & right["b"])[alone & finite].sum(0).min() >= LEAST
