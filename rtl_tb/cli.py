@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json, Seed
 from golden.cli.export import FORMATS
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from rtl_tb.engines.settings import Settings
 
 _DutFile = Annotated[
-    Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
+    Path, Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
 ]
-_Build = Annotated[Path, typer.Option("--build", help="Folder for compiled simulations.")]
+_Build = Annotated[Path, Option("--build", help="Folder for compiled simulations.")]
 
 
 def _engines() -> list[str]:
@@ -60,7 +61,7 @@ def check(
     ctx: typer.Context,
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="DUT.YAML",
             help="The dut.yaml of your unit, or the folder of a capsule.",
             show_default=False,
@@ -68,7 +69,7 @@ def check(
     ],
     engine: Annotated[
         str,
-        typer.Option(
+        Option(
             "--engine",
             help="fast, selfcheck or cocotb.",
             autocompletion=_engines,
@@ -78,7 +79,7 @@ def check(
     ],
     sim: Annotated[
         str,
-        typer.Option(
+        Option(
             "--sim",
             help="verilator or icarus; ghdl for VHDL; vcs, questa or xcelium with --engine selfcheck.",
             autocompletion=_simulators,
@@ -88,53 +89,53 @@ def check(
     ],
     count: Annotated[
         int | None,
-        typer.Option("--count", min=1, help="Number of vectors (default: what runs in a few seconds)."),
+        Option("--count", min=1, help="Number of vectors (default: what runs in a few seconds)."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
+    seed: Annotated[int, Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
     first: Annotated[
-        int, typer.Option("--first", min=0, help="Index of the first vector in the stream of this seed.")
+        int, Option("--first", min=0, help="Index of the first vector in the stream of this seed.")
     ] = 0,
     kinds: Annotated[
-        str | None, typer.Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")
+        str | None, Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")
     ] = None,
     vectors: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--vectors",
             help="Run the vectors of this file, which mmagold vectors wrote, instead of drawn ones.",
         ),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--columns",
             help="Names of the columns (or .npz keys) of a --vectors file without a manifest: a,b,c,d.",
         ),
     ] = None,
     until_covered: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--until-covered",
             help="Draw vectors until they hit every reachable bin of the functional coverage.",
         ),
     ] = False,
     idle: Annotated[
         float | None,
-        typer.Option("--idle", min=0, max=0.99, help="Share of the vectors with idle cycles before them."),
+        Option("--idle", min=0, max=0.99, help="Share of the vectors with idle cycles before them."),
     ] = None,
     backpressure: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--backpressure", min=0, max=0.99, help="Share of the results that wait before they are taken."
         ),
     ] = None,
     resets: Annotated[
         int | None,
-        typer.Option("--resets", min=0, max=2**31 - 1, help="Number of resets while vectors are in flight."),
+        Option("--resets", min=0, max=2**31 - 1, help="Number of resets while vectors are in flight."),
     ] = None,
     timeout: Annotated[
         int,
-        typer.Option(
+        Option(
             "--timeout",
             min=1,
             max=2**31 - 1,
@@ -143,19 +144,17 @@ def check(
     ] = 10_000,
     wall_timeout: Annotated[
         float,
-        typer.Option(
-            "--wall-timeout", help="Seconds after which a run is stopped in which no clock cycle ends."
-        ),
+        Option("--wall-timeout", help="Seconds after which a run is stopped in which no clock cycle ends."),
     ] = 120.0,
     waves: Annotated[
-        Path | None, typer.Option("--waves", help="Write a waveform (.fst or .vcd); not with --engine fast.")
+        Path | None, Option("--waves", help="Write a waveform (.fst or .vcd); not with --engine fast.")
     ] = None,
-    failures: Annotated[
-        Path, typer.Option("--failures", help="Folder for the capsules of failing checks.")
-    ] = Path("failures"),
+    failures: Annotated[Path, Option("--failures", help="Folder for the capsules of failing checks.")] = Path(
+        "failures"
+    ),
     budget: Annotated[
         float,
-        typer.Option(
+        Option(
             "--budget",
             min=0,
             help="Seconds for a failing check, of which the explanation gets at least half; also seconds "
@@ -164,7 +163,7 @@ def check(
     ] = 30.0,
     repair: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--repair",
             min=0,
             help="Seconds to search the RTL for the faulty line, if the fault has no name in the diagnosis "
@@ -173,7 +172,7 @@ def check(
     ] = None,
     dissect: Annotated[
         float,
-        typer.Option(
+        Option(
             "--dissect",
             min=0,
             help="Seconds to find what the unit computes (mmagold dissect), if no hypothesis explains it.",
@@ -181,14 +180,14 @@ def check(
     ] = 0.0,
     four_states: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--four-states/--no-four-states",
             help="If a unit passes in Verilator, also run it in Icarus, which has X and Z.",
         ),
     ] = True,
     synthesis: Annotated[
         str,
-        typer.Option(
+        Option(
             "--synthesis",
             help="Gate-level simulation. try: if it cannot run, the unit passes with a note. require: "
             "then there is no verdict (status 2). off: none.",
@@ -197,7 +196,7 @@ def check(
     ] = "try",
     holes: Annotated[
         str,
-        typer.Option(
+        Option(
             "--holes",
             help="If a check passes but its vectors miss reachable bins: warn names the bins, fail gives "
             "no verdict (status 2).",
@@ -207,13 +206,11 @@ def check(
     build: _Build = Path("build"),
     coverage: Annotated[
         Path | None,
-        typer.Option("--coverage", help="Add the coverage to this .json file, and write it as .html."),
+        Option("--coverage", help="Add the coverage to this .json file, and write it as .html."),
     ] = None,
     report: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--report", help="Also write the report to this file: .md, .html, .json or .xml (JUnit)."
-        ),
+        Option("--report", help="Also write the report to this file: .md, .html, .json or .xml (JUnit)."),
     ] = None,
     timings: Timings = False,
     as_json: Json = False,
@@ -290,15 +287,13 @@ def prove(
     file: _DutFile,
     seconds: Annotated[
         float,
-        typer.Option(
+        Option(
             "--seconds", min=1, help="Seconds for the search; the check of the proof gets the same again."
         ),
     ] = 300.0,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Cases and lemmas at a time.")
-    ] = 1,
+    jobs: Annotated[int, Option("--jobs", min=1, max=MOST_WORKERS, help="Cases and lemmas at a time.")] = 1,
     failures: Annotated[
-        Path, typer.Option("--failures", help="Folder for the capsule of a counterexample.")
+        Path, Option("--failures", help="Folder for the capsule of a counterexample.")
     ] = Path("failures"),
     build: _Build = Path("build"),
     as_json: Json = False,
@@ -415,32 +410,30 @@ def _merge_coverage(new: Coverage, path: Path) -> None:
 def init(
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE.SV]...", help="The unit's sources.", show_default=False),
+        Argument(metavar="[FILE.SV]...", help="The unit's sources.", show_default=False),
     ] = None,
     filelist: Annotated[
-        list[Path] | None, typer.Option("-f", "--filelist", help="A file list, as simulators take it.")
+        list[Path] | None, Option("-f", "--filelist", help="A file list, as simulators take it.")
     ] = None,
-    include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="An include folder.")] = None,
-    define: Annotated[
-        list[str] | None, typer.Option("-D", "--define", help="A macro: NAME or NAME=VALUE.")
-    ] = None,
+    include: Annotated[list[Path] | None, Option("-I", "--include", help="An include folder.")] = None,
+    define: Annotated[list[str] | None, Option("-D", "--define", help="A macro: NAME or NAME=VALUE.")] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option("-G", "--parameter", help="A parameter of the top: NAME=VALUE.")
+        list[str] | None, Option("-G", "--parameter", help="A parameter of the top: NAME=VALUE.")
     ] = None,
     type_: Annotated[
         list[str] | None,
-        typer.Option("--type", help="A type parameter of the top: NAME=TYPE, as T=my_pkg::elem_t."),
+        Option("--type", help="A type parameter of the top: NAME=TYPE, as T=my_pkg::elem_t."),
     ] = None,
     library: Annotated[
         list[str] | None,
-        typer.Option("--library", help="A file of a library of VHDL other than work: NAME=FILE.VHD."),
+        Option("--library", help="A file of a library of VHDL other than work: NAME=FILE.VHD."),
     ] = None,
-    top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
+    top: Annotated[str | None, Option("--top", help="Top module (default: the only one).")] = None,
     instruction: Annotated[
         str | None,
-        typer.Option("--instruction", help="What the unit computes: hopper:HMMA.16816.F32, or my_unit.yaml."),
+        Option("--instruction", help="What the unit computes: hopper:HMMA.16816.F32, or my_unit.yaml."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
+    out: Annotated[Path | None, Option("--out", help="Write here instead of stdout.")] = None,
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
     from golden.files.output import write_text
@@ -480,20 +473,18 @@ def _parameters(words: list[str] | None) -> dict[str, int | str]:
 def qualify(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MUTANT]...", help="Only these mutants.", show_default=False),
+        Argument(metavar="[MUTANT]...", help="Only these mutants.", show_default=False),
     ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
+    count: Annotated[int, Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
     seed: Seed = 1,
     jobs: Annotated[
-        int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Builds, and proofs, at a time.")
+        int, Option("--jobs", min=1, max=MOST_WORKERS, help="Builds, and proofs, at a time.")
     ] = 2,
     prove: Annotated[
         float,
-        typer.Option("--prove", min=0, help="Seconds for the proof that a survivor is equivalent; 0: none."),
+        Option("--prove", min=0, help="Seconds for the proof that a survivor is equivalent; 0: none."),
     ] = 0.0,
-    report: Annotated[
-        list[Path] | None, typer.Option("--report", help="Also write .md, .html or .json.")
-    ] = None,
+    report: Annotated[list[Path] | None, Option("--report", help="Also write .md, .html or .json.")] = None,
     as_json: Json = False,
 ) -> None:
     """Plants faults in correct units and counts how many the vectors find.
@@ -523,21 +514,19 @@ def qualify(
 def regress(
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="REGRESS.YAML", help="The regress.yaml: units, engines, kinds, seeds.", show_default=False
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for results, builds and reports.")] = Path(
-        "regress"
-    ),
+    out: Annotated[Path, Option("--out", help="Folder for results, builds and reports.")] = Path("regress"),
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Workers (default: all cores).")
+        int | None, Option("--jobs", min=1, max=MOST_WORKERS, help="Workers (default: all cores).")
     ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option("--scheduler", help="Workers of the Dask scheduler at this address, or 'local'."),
+        Option("--scheduler", help="Workers of the Dask scheduler at this address, or 'local'."),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Repeat checks that have a result.")] = False,
+    again: Annotated[bool, Option("--again", help="Repeat checks that have a result.")] = False,
     as_json: Json = False,
 ) -> None:
     """Runs many checks on several workers; a second run repeats only checks without a result.
@@ -566,11 +555,9 @@ def regress(
 def ucis(
     coverage: Annotated[
         Path,
-        typer.Argument(
-            metavar="COVERAGE.JSON", help="A .json file of rtl check --coverage.", show_default=False
-        ),
+        Argument(metavar="COVERAGE.JSON", help="A .json file of rtl check --coverage.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The UCIS database, in XML.", show_default=False)],
+    out: Annotated[Path, Option("--out", help="The UCIS database, in XML.", show_default=False)],
 ) -> None:
     """Converts functional coverage to UCIS, which the coverage tools of simulators read."""
     from rtl_tb.flows.ucis import export
@@ -581,11 +568,11 @@ def ucis(
 
 def uvm(
     file: _DutFile,
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
-    count: Annotated[int, typer.Option("--count", min=1, help="Vectors in the vector file.")] = 2000,
+    out: Annotated[Path, Option("--out", help="Folder to write.", show_default=False)],
+    count: Annotated[int, Option("--count", min=1, help="Vectors in the vector file.")] = 2000,
     seed: Seed = 1,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", help="Start of all names (default: the unit's name).")
+        str | None, Option("--prefix", help="Start of all names (default: the unit's name).")
     ] = None,
 ) -> None:
     """Writes a UVM environment for your unit: sequences, agent, predictor, scoreboard, covergroups."""

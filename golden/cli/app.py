@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from golden import boundary
@@ -221,7 +222,7 @@ def _version(wanted: bool) -> None:
 @_own.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Holds the options of the command itself."""
@@ -234,7 +235,7 @@ def _main(
 def list_command(
     text: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="WORD",
             help="Words that must all match: part of a name (PTX, SASS, AMD), a type (nvfp4, fp8), a card "
             "(h100).",
@@ -243,28 +244,24 @@ def list_command(
     ] = None,
     arch: Annotated[
         str | None,
-        typer.Option("--arch", help="Only this architecture.", autocompletion=completion.architecture),
+        Option("--arch", help="Only this architecture.", autocompletion=completion.architecture),
     ] = None,
     type_: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--type",
             help="Only with an operand of this type (f16, e4m3, fp8, nvfp4, ...).",
             autocompletion=completion.number_format,
         ),
     ] = None,
-    shape: Annotated[
-        str | None, typer.Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")
-    ] = None,
-    evidence: Annotated[
-        str | None, typer.Option("--evidence", help="Only captured, published or derived.")
-    ] = None,
+    shape: Annotated[str | None, Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")] = None,
+    evidence: Annotated[str | None, Option("--evidence", help="Only captured, published or derived.")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="One row for each N instead of one row for a range of N.")
+        bool, Option("--all", help="One row for each N instead of one row for a range of N.")
     ] = False,
     unknown: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--unknown", help="Only instructions whose arithmetic is not public; goes with WORD and --arch."
         ),
     ] = False,
@@ -317,28 +314,22 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
 def explain(
     name: Name,
     a: Annotated[
-        str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24,1/3 or codes 0x3c00; zeros follow.")
+        str, Option("--a", help="Elements: 1.5,-0,inf,2**-24,1/3 or codes 0x3c00; zeros follow.")
     ] = "",
-    b: Annotated[str | None, typer.Option("--b", help="Elements of b, as for --a.")] = None,
+    b: Annotated[str | None, Option("--b", help="Elements of b, as for --a.")] = None,
     c: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--c",
             help="One value or code (default: 0); for a unit that keeps its accumulator, what it holds.",
         ),
     ] = None,
-    scale_a: Annotated[
-        str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")
-    ] = None,
-    scale_b: Annotated[
-        str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")
-    ] = None,
+    scale_a: Annotated[str | None, Option("--scale-a", help="Block scales of a (default: ones).")] = None,
+    scale_b: Annotated[str | None, Option("--scale-b", help="Block scales of b (default: ones).")] = None,
     metadata: Annotated[
-        str | None, typer.Option("--metadata", help="Sparse a: metadata nibbles, such as 0x4,0xe.")
+        str | None, Option("--metadata", help="Sparse a: metadata nibbles, such as 0x4,0xe.")
     ] = None,
-    mode: Annotated[
-        str | None, typer.Option("--mode", help="Units with modes: the mode, such as 0x3.")
-    ] = None,
+    mode: Annotated[str | None, Option("--mode", help="Units with modes: the mode, such as 0x3.")] = None,
     arch: Arch = None,
     as_json: Json = False,
 ) -> None:
@@ -363,42 +354,38 @@ def explain(
 @_own.command()
 def run(
     name: Name,
-    a: Annotated[Path | None, typer.Option("--a", help="Operand a: .npy, or hex text.")] = None,
-    b: Annotated[Path | None, typer.Option("--b", help="Operand b.")] = None,
-    c: Annotated[Path | None, typer.Option("--c", help="Operand c.")] = None,
-    scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
-    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
-    metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
+    a: Annotated[Path | None, Option("--a", help="Operand a: .npy, or hex text.")] = None,
+    b: Annotated[Path | None, Option("--b", help="Operand b.")] = None,
+    c: Annotated[Path | None, Option("--c", help="Operand c.")] = None,
+    scale_a: Annotated[Path | None, Option("--scale-a", help="Block scales of a.")] = None,
+    scale_b: Annotated[Path | None, Option("--scale-b", help="Block scales of b.")] = None,
+    metadata: Annotated[Path | None, Option("--metadata", help="Sparse: metadata nibbles.")] = None,
     mode: Annotated[
-        Path | None, typer.Option("--mode", help="Units with modes: a mode for each dot product.")
+        Path | None, Option("--mode", help="Units with modes: a mode for each dot product.")
     ] = None,
     clear: Annotated[
         Path | None,
-        typer.Option("--clear", help="Units that keep their accumulator: 1 where c is zero instead."),
+        Option("--clear", help="Units that keep their accumulator: 1 where c is zero instead."),
     ] = None,
     load: Annotated[
         Path | None,
-        typer.Option("--load", help="Units that keep their accumulator: 1 where c comes from --c instead."),
+        Option("--load", help="Units that keep their accumulator: 1 where c comes from --c instead."),
     ] = None,
-    archive: Annotated[
-        Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")
-    ] = None,
+    archive: Annotated[Path | None, Option("--in", help="All operands: .npz with keys a, b, c, ...")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Result: .npy, .npz (keys d, flags), .hex; else hex on stdout."),
+        Option("--out", help="Result: .npy, .npz (keys d, flags), .hex; else hex on stdout."),
     ] = None,
     dot: Annotated[
         bool,
-        typer.Option(
-            "--dot", help="The files hold single dot products, not matrices: a, b (..., k), c (...)."
-        ),
+        Option("--dot", help="The files hold single dot products, not matrices: a, b (..., k), c (...)."),
     ] = False,
     values: Annotated[
-        bool, typer.Option("--values", help="The files hold values, not codes: round them to the formats.")
+        bool, Option("--values", help="The files hold values, not codes: round them to the formats.")
     ] = False,
     modifiers: Annotated[
         str | None,
-        typer.Option("--modifiers", help='AMD: modifiers of the encoding, such as "neg_lo:[1,0,0] clamp".'),
+        Option("--modifiers", help='AMD: modifiers of the encoding, such as "neg_lo:[1,0,0] clamp".'),
     ] = None,
     arch: Arch = None,
 ) -> None:
@@ -438,22 +425,22 @@ def run(
 def compare(
     first: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="NAME", help="The first instruction or unit.", autocompletion=completion.instruction
         ),
     ],
     second: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="NAME2", help="The second instruction or unit.", autocompletion=completion.instruction
         ),
     ],
-    budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
+    budget: Annotated[int, Option("--budget", min=1, help="Dot products to try.")] = 100_000,
     seed: Seed = 0,
-    traces: Annotated[bool, typer.Option("--trace", help="Also explain both results step by step.")] = False,
+    traces: Annotated[bool, Option("--trace", help="Also explain both results step by step.")] = False,
     prove: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--prove",
             help="If no difference is found, prove that there is none. Exit status: 0 proved, "
             "1 different, 2 open.",
@@ -461,16 +448,14 @@ def compare(
     ] = False,
     seconds: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--seconds", min=1, help="With --prove: seconds for the search, and again for the check.  [120]"
         ),
     ] = None,
     timings: Timings = False,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs", min=1, max=MOST_WORKERS, help="With --prove: cases and lemmas at a time.  [1]"
-        ),
+        Option("--jobs", min=1, max=MOST_WORKERS, help="With --prove: cases and lemmas at a time.  [1]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -535,7 +520,7 @@ def formats_command(as_json: Json = False) -> None:
 def spec_check(
     file: Annotated[
         Path,
-        typer.Argument(help="The YAML file of your unit, or a file of the spec folder.", show_default=False),
+        Argument(help="The YAML file of your unit, or a file of the spec folder.", show_default=False),
     ],
     as_json: Json = False,
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.core
+from typer import Argument, Option
 
 from golden.cli import completion
 
@@ -21,19 +22,19 @@ _NAME = "architecture:instruction, or the .yaml file of a unit."
 
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", help=_NAME, autocompletion=completion.instruction, show_default=False),
+    Argument(metavar="NAME", help=_NAME, autocompletion=completion.instruction, show_default=False),
 ]
 OptionalName = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help=_NAME, autocompletion=completion.instruction)
+    str | None, Argument(metavar="[NAME]", help=_NAME, autocompletion=completion.instruction)
 ]
 Arch = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--arch", help="Architecture of NAME.", autocompletion=completion.architecture, show_default=False
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")]
+Json = Annotated[bool, Option("--json", help="Print JSON for machines.")]
+Seed = Annotated[int, Option("--seed", min=0, help="Seed of the operands.")]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json, Seed
 from golden.cli.progress import Timings, progress_bar
@@ -15,66 +16,58 @@ from golden.cli.progress import Timings, progress_bar
 def dissect(
     box: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="BLACKBOX",
             help="python:file.py:function, program:COMMAND, gpu:NAME, dut.yaml, architecture:NAME, "
             "unit.yaml; or recorded results: captured:architecture:NAME, recording:FILE.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", help="Write the unit's YAML here.")] = None,
+    out: Annotated[Path | None, Option("--out", help="Write the unit's YAML here.")] = None,
     report: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--report", help="Write the report here: .md, .html or .pdf; may be given several times."
-        ),
+        Option("--report", help="Write the report here: .md, .html or .pdf; may be given several times."),
     ] = None,
     formats: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--formats",
             help="Functions and programs: formats, a=f16,b=f16,c=f32,d=f32; b and c may be missing.",
         ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", min=1, help="Functions and programs: products of a dot product.")
+        int | None, Option("--k", min=1, help="Functions and programs: products of a dot product.")
     ] = None,
     scale_block: Annotated[
         int | None,
-        typer.Option("--scale-block", min=1, help="With block scales: elements that share a scale."),
+        Option("--scale-block", min=1, help="With block scales: elements that share a scale."),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("--pattern", help="With a sparse a: 2:4, 1:2 or 4:8 pairs.")
+        str | None, Option("--pattern", help="With a sparse a: 2:4, 1:2 or 4:8 pairs.")
     ] = None,
-    modes: Annotated[
-        int | None, typer.Option("--modes", help="With an operand mode: the number of modes.")
-    ] = None,
+    modes: Annotated[int | None, Option("--modes", help="With an operand mode: the number of modes.")] = None,
     state: Annotated[
-        bool, typer.Option("--state", help="A unit that keeps its accumulator: clear instead of c.")
+        bool, Option("--state", help="A unit that keeps its accumulator: clear instead of c.")
     ] = False,
-    seconds: Annotated[
-        float, typer.Option("--seconds", help="Seconds in which dot products run on the box.")
-    ] = 60,
+    seconds: Annotated[float, Option("--seconds", help="Seconds in which dot products run on the box.")] = 60,
     asks: Annotated[
-        int, typer.Option("--asks", min=500, help="Limit on the dot products that run on the box.")
+        int, Option("--asks", min=500, help="Limit on the dot products that run on the box.")
     ] = 400_000,
     seed: Seed = 0,
     resume: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--continue",
             help="Save the state of the search to this file; if the file exists, continue from it.",
         ),
     ] = None,
     near: Annotated[
         str | None,
-        typer.Option(
-            "--near", help="What it should be, architecture:NAME or unit.yaml; the search begins there."
-        ),
+        Option("--near", help="What it should be, architecture:NAME or unit.yaml; the search begins there."),
     ] = None,
     solver: Annotated[
         float,
-        typer.Option(
+        Option(
             "--solver",
             min=0,
             help="Seconds of --seconds for a solver that separates candidates which fit all answers.",

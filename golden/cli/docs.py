@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from golden.cli import completion
 from golden.cli.arguments import Json
@@ -20,15 +21,15 @@ _FORMS = ["md", "html", "pdf", "json"]
 
 
 def build(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for the site: new, empty, or an earlier site.")
-    ] = Path("site"),
+    out: Annotated[Path, Option("--out", help="Folder for the site: new, empty, or an earlier site.")] = Path(
+        "site"
+    ),
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Processes (default: one for each processor)."),
+        Option("--jobs", min=1, max=MOST_WORKERS, help="Processes (default: one for each processor)."),
     ] = None,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Also copy the recorded vectors into the site (45 MB).")
+        bool, Option("--vectors", help="Also copy the recorded vectors into the site (45 MB).")
     ] = False,
     timings: Timings = False,
     as_json: Json = False,
@@ -60,7 +61,7 @@ def _say_without_explorer() -> None:
 
 def explorer(
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for the page: new, empty, or an earlier explorer.")
+        Path, Option("--out", help="Folder for the page: new, empty, or an earlier explorer.")
     ] = Path("explorer"),
 ) -> None:
     """Builds the explorer alone: one page that computes dot products in the browser, without a server."""
@@ -73,7 +74,7 @@ def explorer(
 
 def check(
     folder: Annotated[
-        Path, typer.Argument(metavar="SITE", help="A site that docs build made.", show_default=False)
+        Path, Argument(metavar="SITE", help="A site that docs build made.", show_default=False)
     ],
 ) -> None:
     """Checks whether a site is up to date with the specs, timings, pages and vectors.
@@ -93,7 +94,7 @@ def check(
 def export(
     name: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="NAME",
             help="architecture:instruction, an architecture, or the .yaml file of a unit.",
             autocompletion=completion.document,
@@ -101,10 +102,10 @@ def export(
         ),
     ],
     form: Annotated[
-        str, typer.Option("--format", help="md, html, pdf or json.", autocompletion=lambda: _FORMS)
+        str, Option("--format", help="md, html, pdf or json.", autocompletion=lambda: _FORMS)
     ] = "md",
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write to a file instead of stdout; a pdf goes to NAME.pdf.")
+        Path | None, Option("--out", help="Write to a file instead of stdout; a pdf goes to NAME.pdf.")
     ] = None,
 ) -> None:
     """Writes one instruction, unit or architecture as a document."""
@@ -112,12 +113,8 @@ def export(
 
 
 def notebook(
-    page: Annotated[
-        str, typer.Argument(metavar="PAGE", help="A page of docs/, such as gemm.", show_default=False)
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The file to write (default: PAGE.ipynb).")
-    ] = None,
+    page: Annotated[str, Argument(metavar="PAGE", help="A page of docs/, such as gemm.", show_default=False)],
+    out: Annotated[Path | None, Option("--out", help="The file to write (default: PAGE.ipynb).")] = None,
 ) -> None:
     """Writes a guide as a Jupyter notebook: its code as cells, with the output that the page shows."""
     from golden.files.output import write_text

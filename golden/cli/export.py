@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from golden.cli import completion
 from golden.cli.arguments import Arch
@@ -150,7 +151,7 @@ FORMATS: dict[str, Callable[[Request], None]] = {
 def export(
     first: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="FORMAT",
             help="yaml: a unit to edit. sv: synthesizable SystemVerilog. c: a header for emulators, also of "
             "a whole architecture. dpi: a DPI-C model for simulators. uvm: an environment for the unit of a "
@@ -161,7 +162,7 @@ def export(
     ],
     second: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="NAME",
             help="architecture:instruction, or the .yaml file of a unit.",
             autocompletion=completion.instruction,
@@ -170,7 +171,7 @@ def export(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--format",
             help="docs: md, html, pdf or json. Without FORMAT: md, json or program (for the explorer).",
             autocompletion=lambda: ["md", "html", "pdf", "json", "program"],
@@ -178,17 +179,17 @@ def export(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Write this file instead of stdout; dpi, sv, uvm: this folder."),
+        Option("--out", help="Write this file instead of stdout; dpi, sv, uvm: this folder."),
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", help="c, dpi, uvm: start of all names (default: NAME's).")
+        str | None, Option("--prefix", help="c, dpi, uvm: start of all names (default: NAME's).")
     ] = None,
     pipeline: Annotated[
         str | None,
-        typer.Option("--pipeline", help="sv: a register after each of these steps, such as align,sum."),
+        Option("--pipeline", help="sv: a register after each of these steps, such as align,sum."),
     ] = None,
     synth: Annotated[
-        bool, typer.Option("--synth", help="sv: also cells and longest path, by Yosys' generic synthesis.")
+        bool, Option("--synth", help="sv: also cells and longest path, by Yosys' generic synthesis.")
     ] = False,
     arch: Arch = None,
 ) -> None:

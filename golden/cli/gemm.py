@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json
 from golden.cli.progress import Timings, progress_bar
@@ -18,23 +19,21 @@ if TYPE_CHECKING:
     from golden.kernels.plan import Plan
     from golden.kernels.sampling import SearchResult
 
-_A = Annotated[Path, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
-_B = Annotated[Path, typer.Option("--b", help="B (K, N), .npy.")]
-_C = Annotated[Path | None, typer.Option("--c", help="C (M, N), .npy, of D's format.")]
-_Metadata = Annotated[
-    Path | None, typer.Option("--metadata", help="Nibbles (M, K/chunk) of a sparse A, .npy.")
-]
+_A = Annotated[Path, Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
+_B = Annotated[Path, Option("--b", help="B (K, N), .npy.")]
+_C = Annotated[Path | None, Option("--c", help="C (M, N), .npy, of D's format.")]
+_Metadata = Annotated[Path | None, Option("--metadata", help="Nibbles (M, K/chunk) of a sparse A, .npy.")]
 _ScaleA = Annotated[
-    Path | None, typer.Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
+    Path | None, Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
 ]
-_ScaleB = Annotated[Path | None, typer.Option("--scale-b", help="Scales of B, .npy.")]
-_Bias = Annotated[Path | None, typer.Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")]
+_ScaleB = Annotated[Path | None, Option("--scale-b", help="Scales of B, .npy.")]
+_Bias = Annotated[Path | None, Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")]
 
 
 def run(
     plan: Annotated[
         str,
-        typer.Option(
+        Option(
             "--plan", help="A .yaml file (plan or unit), architecture:plan (gemm plans), or :instruction."
         ),
     ],
@@ -45,9 +44,9 @@ def run(
     scale_a: _ScaleA = None,
     scale_b: _ScaleB = None,
     bias: _Bias = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write D to this .npy file.")] = None,
+    out: Annotated[Path | None, Option("--out", help="Write D to this .npy file.")] = None,
     against: Annotated[
-        Path | None, typer.Option("--against", help="Compare with this D; status 1 if a bit differs.")
+        Path | None, Option("--against", help="Compare with this D; status 1 if a bit differs.")
     ] = None,
 ) -> None:
     """Computes a whole matrix product by an accumulation plan, bit for bit."""
@@ -104,31 +103,27 @@ def _compare(d: Any, wanted: Any, fmt: str, name: str) -> None:
 
 
 def plan(
-    a: Annotated[
-        Path | None, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")
-    ] = None,
-    b: Annotated[Path | None, typer.Option("--b", help="B (K, N), .npy.")] = None,
-    d: Annotated[Path | None, typer.Option("--d", help="D (M, N), .npy: the results of the kernel.")] = None,
+    a: Annotated[Path | None, Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")] = None,
+    b: Annotated[Path | None, Option("--b", help="B (K, N), .npy.")] = None,
+    d: Annotated[Path | None, Option("--d", help="D (M, N), .npy: the results of the kernel.")] = None,
     metadata: _Metadata = None,
     scale_a: _ScaleA = None,
     scale_b: _ScaleB = None,
     c: _C = None,
     bias: _Bias = None,
-    alpha: Annotated[str, typer.Option("--alpha", help="Factor of the product, such as 0.5 or 1/3.")] = "1",
-    beta: Annotated[str, typer.Option("--beta", help="Factor of C.")] = "1",
+    alpha: Annotated[str, Option("--alpha", help="Factor of the product, such as 0.5 or 1/3.")] = "1",
+    beta: Annotated[str, Option("--beta", help="Factor of C.")] = "1",
     ask: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--ask",
             help="python:file.py:function(A, B) -> D on raw codes, instead of files: a kernel to run.",
         ),
     ] = None,
-    shape: Annotated[str, typer.Option("--shape", help="Shape MxNxK with which the kernel is called.")] = "",
-    arch: Annotated[str, typer.Option("--arch", help="The architecture whose instructions are tried.")] = "",
-    formats: Annotated[
-        str, typer.Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")
-    ] = "",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this .yaml file.")] = None,
+    shape: Annotated[str, Option("--shape", help="Shape MxNxK with which the kernel is called.")] = "",
+    arch: Annotated[str, Option("--arch", help="The architecture whose instructions are tried.")] = "",
+    formats: Annotated[str, Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")] = "",
+    out: Annotated[Path | None, Option("--out", help="Write the plan to this .yaml file.")] = None,
     timings: Timings = False,
     as_json: Json = False,
 ) -> None:
@@ -244,7 +239,7 @@ def _plan_dict(one: Plan) -> dict[str, Any]:
 
 
 def plans(
-    arch: Annotated[str | None, typer.Argument(help="Only this architecture.", show_default=False)] = None,
+    arch: Annotated[str | None, Argument(help="Only this architecture.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
     """Lists the named plans: the orders in which kernels of libraries add, with the evidence."""

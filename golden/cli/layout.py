@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from golden.cli import completion
 from golden.cli.arguments import Arch, Json
@@ -51,43 +52,33 @@ class _Question:
 def layout(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME", help="architecture:instruction.", autocompletion=completion.instruction
-        ),
+        Argument(metavar="NAME", help="architecture:instruction.", autocompletion=completion.instruction),
     ],
     operand: Annotated[
         str,
-        typer.Option(
-            "--operand", help="a, b, c, d, scale_a or scale_b.", autocompletion=lambda: list(_OPERANDS)
-        ),
+        Option("--operand", help="a, b, c, d, scale_a or scale_b.", autocompletion=lambda: list(_OPERANDS)),
     ] = "a",
     row: Annotated[
         int | None,
-        typer.Option(
-            "--row", min=0, help="Row of the operand's matrix; for scales, the row of A or column of B."
-        ),
+        Option("--row", min=0, help="Row of the operand's matrix; for scales, the row of A or column of B."),
     ] = None,
     column: Annotated[
         int | None,
-        typer.Option("--column", min=0, help="Column of the operand's matrix; for scales, the block of K."),
+        Option("--column", min=0, help="Column of the operand's matrix; for scales, the block of K."),
     ] = None,
-    lane: Annotated[
-        int | None, typer.Option("--lane", min=0, help="Which element lies in this lane ...")
-    ] = None,
-    register: Annotated[int | None, typer.Option("--register", min=0, help="... and this register.")] = None,
+    lane: Annotated[int | None, Option("--lane", min=0, help="Which element lies in this lane ...")] = None,
+    register: Annotated[int | None, Option("--register", min=0, help="... and this register.")] = None,
     swizzle: Annotated[
         int | None,
-        typer.Option("--swizzle", help="Shared memory with a swizzle of 32, 64 or 128 bytes; 0: no swizzle."),
+        Option("--swizzle", help="Shared memory with a swizzle of 32, 64 or 128 bytes; 0: no swizzle."),
     ] = None,
     by_column: Annotated[
-        bool, typer.Option("--mn-major", help="Shared memory in which M (or N) is contiguous, not K.")
+        bool, Option("--mn-major", help="Shared memory in which M (or N) is contiguous, not K.")
     ] = False,
     address: Annotated[
-        int | None, typer.Option("--address", min=0, help="Which element lies at this byte of shared memory.")
+        int | None, Option("--address", min=0, help="Which element lies at this byte of shared memory.")
     ] = None,
-    tensor: Annotated[
-        bool, typer.Option("--tensor", help="Tensor memory; --register is its column.")
-    ] = False,
+    tensor: Annotated[bool, Option("--tensor", help="Tensor memory; --register is its column.")] = False,
     arch: Arch = None,
     as_json: Json = False,
 ) -> None:

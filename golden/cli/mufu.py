@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument
 
 from golden.cli import completion
 from golden.cli.arguments import Json
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
 def mufu(
     arch: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="ARCH", help="Architecture or card: hopper, h100.", autocompletion=completion.architecture
         ),
     ],
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[FUNCTION]", help="The function, such as ex2.approx.ftz.f32; without it, lists all."
         ),
     ] = None,
     codes: Annotated[
-        list[str] | None, typer.Argument(metavar="[CODES]...", help="Operands as codes, such as 0x3f800000.")
+        list[str] | None, Argument(metavar="[CODES]...", help="Operands as codes, such as 0x3f800000.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 Timings = Annotated[
     bool,
-    typer.Option("--timings", help="Also print the seconds of each stage and its share of the total."),
+    Option("--timings", help="Also print the seconds of each stage and its share of the total."),
 ]
 """The option of commands whose stages are timed."""
 _LEAST = 0.001

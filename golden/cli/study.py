@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
@@ -25,18 +26,16 @@ def _complete(incomplete: str) -> list[str]:
 def study(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="The study; without it, lists all.", autocompletion=_complete),
+        Argument(metavar="[NAME]", help="The study; without it, lists all.", autocompletion=_complete),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for the text, the tables (CSV) and the figures (SVG and PNG)."),
+        Option("--out", help="Folder for the text, the tables (CSV) and the figures (SVG and PNG)."),
     ] = None,
-    samples: Annotated[
-        int | None, typer.Option("--samples", help="Random samples of each experiment.")
-    ] = None,
+    samples: Annotated[int | None, Option("--samples", help="Random samples of each experiment.")] = None,
     gpu: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--gpu",
             help="Also run the study on the GPU in this machine, if the study allows it.",
         ),

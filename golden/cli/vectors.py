@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from golden.cli.arguments import Arch, OptionalName, Seed
 from golden.cli.progress import progress_bar
@@ -42,53 +43,49 @@ def vectors(
     name: OptionalName = None,
     level: Annotated[
         str,
-        typer.Option(
+        Option(
             "--level",
             help="dot: a dot product in each vector; tile: whole matrices; fragment: registers of the lanes.",
             autocompletion=lambda: ["dot", "tile", "fragment"],
         ),
     ] = "dot",
-    count: Annotated[int, typer.Option("--count", min=0, help="Vectors to write.")] = 20_000,
+    count: Annotated[int, Option("--count", min=0, help="Vectors to write.")] = 20_000,
     seed: Seed = 1,
     kinds: Annotated[
         str | None,
-        typer.Option(
-            "--kinds", help="Shares of the kinds of vectors, such as narrow=2,tie=1 (default: all)."
-        ),
+        Option("--kinds", help="Shares of the kinds of vectors, such as narrow=2,tie=1 (default: all)."),
     ] = None,
     format_: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--format",
             help="readmemh, testfloat, npz, csv, jsonl or sv; default: by the suffix.",
             autocompletion=lambda: ["readmemh", "testfloat", "npz", "csv", "jsonl", "sv"],
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json next to it.")
+        Path | None, Option("--out", help="File to write, with FILE.manifest.json next to it.")
     ] = None,
     signals: Annotated[
-        bool, typer.Option("--signals", help="Add the intermediate values of every step (level dot).")
+        bool, Option("--signals", help="Add the intermediate values of every step (level dot).")
     ] = False,
     check: Annotated[
-        Path | None, typer.Option("--check", help="Check a file against its manifest instead.")
+        Path | None, Option("--check", help="Check a file against its manifest instead.")
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--columns",
             help="With --check of a file without a manifest: its columns (a,b,c,d,flags; - skips one) or "
             ".npz keys (a=x).",
         ),
     ] = None,
     mode: Annotated[
-        str | None, typer.Option("--mode", help="Units with modes: only this mode, such as 0x3.")
+        str | None, Option("--mode", help="Units with modes: only this mode, such as 0x3.")
     ] = None,
-    list_kinds: Annotated[bool, typer.Option("--list-kinds", help="List the stimulus kinds.")] = False,
+    list_kinds: Annotated[bool, Option("--list-kinds", help="List the stimulus kinds.")] = False,
     arch: Arch = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the manifest (or the kinds) as JSON.")
-    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the manifest (or the kinds) as JSON.")] = False,
 ) -> None:
     """Writes test vectors with expected results and a manifest, or checks a file of vectors."""
     from golden.errors import OperandError

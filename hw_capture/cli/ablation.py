@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from golden.cli.progress import progress_bar
 from hw_capture.cli.arguments import Gpu, GpuArch
@@ -22,27 +23,21 @@ SIZE_UNIT = 256
 
 def bench_kernels(
     out: Annotated[
-        Path | None, typer.Option("--out", help="YAML file, such as spec/timing/hopper_h200_kernels.yaml.")
+        Path | None, Option("--out", help="YAML file, such as spec/timing/hopper_h200_kernels.yaml.")
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", help="CSV file, a line for each kernel and size.")
-    ] = None,
+    csv: Annotated[Path | None, Option("--csv", help="CSV file, a line for each kernel and size.")] = None,
     arch: GpuArch = "hopper",
     only: Annotated[
-        str, typer.Option("--only", metavar="TEXT", help="Only kernels whose name contains this.")
+        str, Option("--only", metavar="TEXT", help="Only kernels whose name contains this.")
     ] = "",
     size: Annotated[
         list[int] | None,
-        typer.Option(
-            "--size", min=SIZE_UNIT, help="Rows, columns and K; multiples of 256 (2048, 4096, 8192)."
-        ),
+        Option("--size", min=SIZE_UNIT, help="Rows, columns and K; multiples of 256 (2048, 4096, 8192)."),
     ] = None,
-    runs: Annotated[
-        int, typer.Option("--runs", min=1, help="Runs of 10 ms for TFLOP/s; the median counts.")
-    ] = 9,
+    runs: Annotated[int, Option("--runs", min=1, help="Runs of 10 ms for TFLOP/s; the median counts.")] = 9,
     gpu: Gpu = 0,
     compile_only: Annotated[
-        bool, typer.Option("--compile-only", help="Build and check the machine code; needs no GPU.")
+        bool, Option("--compile-only", help="Build and check the machine code; needs no GPU.")
     ] = False,
 ) -> None:
     """Measures the speed of whole matrix products with and without async copies, swizzle, TMA and wgmma.

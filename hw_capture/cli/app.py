@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json, Seed
 from golden.cli.progress import progress_bar
@@ -54,24 +55,22 @@ def _columns(text: str | None) -> tuple[int, ...] | None:
 
 def capture(
     arch: Annotated[
-        str, typer.Option("--arch", help="An architecture (hopper), a card (h100) or a target (sm_90a).")
+        str, Option("--arch", help="An architecture (hopper), a card (h100) or a target (sm_90a).")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")
+        Path | None, Option("--out", help="Folder for files and manifest, such as vectors/hopper.")
     ] = None,
     only: OnlyRegex = None,
-    n: Annotated[
-        str | None, typer.Option("--n", help="Only these N of wgmma and tcgen05, such as 8,64.")
-    ] = None,
+    n: Annotated[str | None, Option("--n", help="Only these N of wgmma and tcgen05, such as 8,64.")] = None,
     seed: Seed = 1,
-    per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
-    max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
+    per_kind: Annotated[int, Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
+    max_mib: Annotated[int, Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
     gpu: Gpu = 0,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=MOST_WORKERS, help="Compilers at a time.")] = max(
+    jobs: Annotated[int, Option("--jobs", min=1, max=MOST_WORKERS, help="Compilers at a time.")] = max(
         1, min(os.cpu_count() or 1, 16)
     ),
     compile_only: Annotated[
-        bool, typer.Option("--compile-only", help="Build and check the SASS; needs no GPU.")
+        bool, Option("--compile-only", help="Build and check the SASS; needs no GPU.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -227,19 +226,15 @@ def _row(one: Any) -> dict[str, Any]:
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path(
-        "vectors"
-    ),
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path("vectors"),
     only: OnlyRegex = None,
     reference: Annotated[
         int,
-        typer.Option(
-            "--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them."
-        ),
+        Option("--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them."),
     ] = 1,
     layouts: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--layouts",
             help="Plant wrong register layouts instead; the recorded results must refute each one.",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 
 def architecture(word: str) -> str:
@@ -18,11 +18,11 @@ def architecture(word: str) -> str:
     return resolver().called(word)
 
 
-GpuArch = Annotated[str, typer.Option("--arch", callback=architecture, help="Architecture of the GPU.")]
-Gpu = Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")]
+GpuArch = Annotated[str, Option("--arch", callback=architecture, help="Architecture of the GPU.")]
+Gpu = Annotated[int, Option("--gpu", min=0, help="Number of the GPU.")]
 OnlyRegex = Annotated[
-    str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
+    str | None, Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
 ]
 OnlyText = Annotated[
-    str, typer.Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
+    str, Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
 ]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.progress import progress_bar
 from golden.workers import MOST_WORKERS
@@ -28,43 +29,41 @@ if TYPE_CHECKING:
 def campaign(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'."),
+        Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'."),
     ] = None,
-    arch: Annotated[
-        str, typer.Option(callback=architecture, help="Architecture of the instructions.")
-    ] = "hopper",
+    arch: Annotated[str, Option(callback=architecture, help="Architecture of the instructions.")] = "hopper",
     dots: Annotated[
         float,
-        typer.Option(
+        Option(
             min=1,
             max=1e18,
             help="Dot products of each instruction, including the ones already in the report.",
         ),
     ] = 1e9,
-    seconds: Annotated[float, typer.Option(min=0, help="Seconds for each instruction at most.")] = 60.0,
-    limit: Annotated[float, typer.Option(min=0, help="Seconds for all instructions at most.")] = 1e9,
-    seed: Annotated[int, typer.Option(min=0, max=(1 << 64) - 1, help="Seed of the operands.")] = 1,
+    seconds: Annotated[float, Option(min=0, help="Seconds for each instruction at most.")] = 60.0,
+    limit: Annotated[float, Option(min=0, help="Seconds for all instructions at most.")] = 1e9,
+    seed: Annotated[int, Option(min=0, max=(1 << 64) - 1, help="Seed of the operands.")] = 1,
     kind: Annotated[
-        str, typer.Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")
+        str, Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")
     ] = "all",
-    out: Annotated[Path | None, typer.Option(help="Report (.json); an existing report is continued.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="The same report as a page.")] = None,
+    out: Annotated[Path | None, Option(help="Report (.json); an existing report is continued.")] = None,
+    markdown: Annotated[Path | None, Option(help="The same report as a page.")] = None,
     fault: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")
+        list[str] | None, Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Compilations at a time.")] = 4,
+    jobs: Annotated[int, Option(min=1, max=MOST_WORKERS, help="Compilations at a time.")] = 4,
     scheduler: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--scheduler",
             help="Run in shards on the workers of the Dask scheduler at this address, or 'local'; needs "
             "--dots.",
         ),
     ] = None,
-    shard: Annotated[float, typer.Option(min=1, max=1e15, help="Dot products of a shard.")] = 1e10,
-    gpus: Annotated[int, typer.Option(min=1, max=1024, help="Workers of a local scheduler, a GPU each.")] = 1,
+    shard: Annotated[float, Option(min=1, max=1e15, help="Dot products of a shard.")] = 1e10,
+    gpus: Annotated[int, Option(min=1, max=1024, help="Workers of a local scheduler, a GPU each.")] = 1,
     merge: Annotated[
-        list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")
+        list[Path] | None, Option(help="Report of another GPU of the same kind, merged into --out.")
     ] = None,
 ) -> None:
     """Compares instructions on the GPU, or on this CPU, with the golden model, and counts differences.

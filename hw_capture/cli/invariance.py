@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
@@ -27,41 +28,33 @@ def invariance(
     context: typer.Context,
     shape: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NxK", help="Layers: the weight's rows and columns.", show_default=False),
+        Argument(metavar="NxK", help="Layers: the weight's rows and columns.", show_default=False),
     ] = None,
-    types: Annotated[
-        str, typer.Option("--type", help="bf16, f16 or e4m3; several with commas between.")
-    ] = "bf16",
+    types: Annotated[str, Option("--type", help="bf16, f16 or e4m3; several with commas between.")] = "bf16",
     call: Annotated[
         str,
-        typer.Option(
-            "--call", help="mm, linear (with a bias), scaled_mm (fp8) or triton; several with commas."
-        ),
+        Option("--call", help="mm, linear (with a bias), scaled_mm (fp8) or triton; several with commas."),
     ] = "mm",
     split_k: Annotated[
-        bool, typer.Option("--split-k/--no-split-k", help="Whether the library may split K.")
+        bool, Option("--split-k/--no-split-k", help="Whether the library may split K.")
     ] = True,
-    fast: Annotated[
-        bool, typer.Option("--fast/--precise", help="Of fp8: fast accumulation, or precise.")
-    ] = True,
+    fast: Annotated[bool, Option("--fast/--precise", help="Of fp8: fast accumulation, or precise.")] = True,
     batches: Annotated[
-        str, typer.Option("--m", help="Batch sizes, such as 1-512,1024; default: 1-512 and larger ones.")
+        str, Option("--m", help="Batch sizes, such as 1-512,1024; default: 1-512 and larger ones.")
     ] = "",
     record: Annotated[
-        Path | None, typer.Option("--record", help="Write the results of the GPU to this file.")
+        Path | None, Option("--record", help="Write the results of the GPU to this file.")
     ] = None,
     given: Annotated[
-        Path | None, typer.Option("--from", help="A recording, instead of the GPU in this machine.")
+        Path | None, Option("--from", help="A recording, instead of the GPU in this machine.")
     ] = None,
-    only: Annotated[
-        str, typer.Option("--only", help="Words of the layers' names: '4096x4096 bf16 mm'.")
-    ] = "",
+    only: Annotated[str, Option("--only", help="Words of the layers' names: '4096x4096 bf16 mm'.")] = "",
     against: Annotated[
         Path | None,
-        typer.Option("--against", help="A second recording: do the plans of the first give its bits?"),
+        Option("--against", help="A second recording: do the plans of the first give its bits?"),
     ] = None,
-    picture: Annotated[Path | None, typer.Option("--svg", help="Write the picture to this file.")] = None,
-    page: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
+    picture: Annotated[Path | None, Option("--svg", help="Write the picture to this file.")] = None,
+    page: Annotated[Path | None, Option("--html", help="Write a page to this file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Shows at which batch sizes the bits of a layer's results change, and why.

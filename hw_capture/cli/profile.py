@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from golden.cli.arguments import Json, Seed
 from hw_capture.cli.arguments import Gpu, architecture
@@ -29,16 +30,14 @@ def add_commands(app: typer.Typer) -> None:
 
 def profile(
     arch: Annotated[
-        str, typer.Option("--arch", callback=architecture, help="Architecture (the paper's A100: ampere).")
+        str, Option("--arch", callback=architecture, help="Architecture (the paper's A100: ampere).")
     ] = "ampere",
-    samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of each operation.")] = 100_000,
-    chains: Annotated[
-        int, typer.Option("--chains", min=1, help="Chains of matrix products to average.")
-    ] = 1000,
-    length: Annotated[int, typer.Option("--length", min=1, help="Products in a chain.")] = 20,
+    samples: Annotated[int, Option("--samples", min=1, help="Samples of each operation.")] = 100_000,
+    chains: Annotated[int, Option("--chains", min=1, help="Chains of matrix products to average.")] = 1000,
+    length: Annotated[int, Option("--length", min=1, help="Products in a chain.")] = 20,
     seed: Seed = 1,
     hardware: Annotated[
-        bool, typer.Option("--hardware", help="Run on the GPU too; every bit must be the model's.")
+        bool, Option("--hardware", help="Run on the GPU too; every bit must be the model's.")
     ] = False,
     gpu: Gpu = 0,
     as_json: Json = False,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from golden.cli.arguments import Json, Seed
 from golden.cli.progress import progress_bar
@@ -16,28 +17,28 @@ from hw_capture.cli.arguments import Gpu, architecture
 
 
 def capture_products(
-    out: Annotated[Path, typer.Option("--out", help="Folder for results and manifest.")],
+    out: Annotated[Path, Option("--out", help="Folder for results and manifest.")],
     only: Annotated[
-        str | None, typer.Option("--only", metavar="REGEX", help="Only cases whose name matches.")
+        str | None, Option("--only", metavar="REGEX", help="Only cases whose name matches.")
     ] = None,
     seed: Seed = 1,
     spread: Annotated[
-        int, typer.Option("--spread", min=0, max=60, help="Exponents of the operands, around that of 1.0.")
+        int, Option("--spread", min=0, max=60, help="Exponents of the operands, around that of 1.0.")
     ] = 6,
     shape: Annotated[
-        list[str] | None, typer.Option("--shape", help="MxNxK, instead of the recorded shapes; repeat.")
+        list[str] | None, Option("--shape", help="MxNxK, instead of the recorded shapes; repeat.")
     ] = None,
     held_out: Annotated[
-        bool, typer.Option("--held-out", help="The products of vectors/kernels/held_out instead.")
+        bool, Option("--held-out", help="The products of vectors/kernels/held_out instead.")
     ] = False,
     triton_types: Annotated[
-        bool, typer.Option("--triton-types", help="Triton's tl.dot in further types, instead.")
+        bool, Option("--triton-types", help="Triton's tl.dot in further types, instead.")
     ] = False,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
+        Path | None, Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
     ] = None,
     digests: Annotated[
-        Path | None, typer.Option("--digests", help="The manifest with digests in the place of results.")
+        Path | None, Option("--digests", help="The manifest with digests in the place of results.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -81,14 +82,12 @@ def capture_products(
 
 
 def capture_functions(
-    arch: Annotated[
-        str, typer.Option(callback=architecture, help="Architecture of the functions.")
-    ] = "hopper",
+    arch: Annotated[str, Option(callback=architecture, help="Architecture of the functions.")] = "hopper",
     only: Annotated[
-        str | None, typer.Option("--only", metavar="REGEX", help="Only functions whose name matches.")
+        str | None, Option("--only", metavar="REGEX", help="Only functions whose name matches.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Archive (.npz) of words and digests; its manifest is .json.")
+        Path | None, Option("--out", help="Archive (.npz) of words and digests; its manifest is .json.")
     ] = None,
     gpu: Gpu = 0,
     as_json: Json = False,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
@@ -31,28 +32,24 @@ def _targets() -> list[str]:
 def sass(
     name: Annotated[
         str,
-        typer.Argument(
-            help='A PTX instruction ("mad.lo.u32") or how it begins ("mad").', autocompletion=_names
-        ),
+        Argument(help='A PTX instruction ("mad.lo.u32") or how it begins ("mad").', autocompletion=_names),
     ] = "",
     arch: Annotated[
         str | None,
-        typer.Option(
-            "--arch", help="A target (sm_90a) or an architecture (hopper).", autocompletion=_targets
-        ),
+        Option("--arch", help="A target (sm_90a) or an architecture (hopper).", autocompletion=_targets),
     ] = None,
     paper: Annotated[
-        bool, typer.Option("--paper", help="Compare with Table V and the insights of Abdelkhalik et al.")
+        bool, Option("--paper", help="Compare with Table V and the insights of Abdelkhalik et al.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compile everything again and compare; needs ptxas and nvdisasm.")
+        bool, Option("--check", help="Compile everything again and compare; needs ptxas and nvdisasm.")
     ] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Compile everything again and write the tables.")
+        bool, Option("--rebuild", help="Compile everything again and write the tables.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for --rebuild (default: spec/sass of this installation)."),
+        Option("--out", help="Folder for --rebuild (default: spec/sass of this installation)."),
     ] = None,
     as_json: Json = False,
 ) -> None:

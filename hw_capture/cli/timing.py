@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.arguments import Json
 from golden.cli.progress import progress_bar
@@ -26,7 +27,7 @@ timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tab
 OURS = "hopper_h200"
 _Tolerance = Annotated[
     float,
-    typer.Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
+    Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
 ]
 
 
@@ -62,18 +63,16 @@ class Group(StrEnum):
 
 def bench_gpu(
     out: Annotated[
-        Path | None, typer.Option("--out", help="YAML file, such as spec/timing/hopper_h200.yaml.")
+        Path | None, Option("--out", help="YAML file, such as spec/timing/hopper_h200.yaml.")
     ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with every point.")] = None,
-    group: Annotated[Group, typer.Option("--group", help="What to measure.")] = Group.MATRIX,
+    csv: Annotated[Path | None, Option("--csv", help="CSV file with every point.")] = None,
+    group: Annotated[Group, Option("--group", help="What to measure.")] = Group.MATRIX,
     arch: GpuArch = "hopper",
     only: OnlyText = "",
-    runs: Annotated[
-        int, typer.Option("--runs", min=1, max=200, help="Runs of each point; the median counts.")
-    ] = 5,
+    runs: Annotated[int, Option("--runs", min=1, max=200, help="Runs of each point; the median counts.")] = 5,
     gpu: Gpu = 0,
     compile_only: Annotated[
-        bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
+        bool, Option("--compile-only", help="Build and check the loops; needs no GPU.")
     ] = False,
 ) -> None:
     """Measures latency and throughput on the GPU in this machine.
@@ -129,11 +128,11 @@ def nvcc_target(arch: str) -> str:
 @timing_app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)
+        str, Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)
     ],
     only: OnlyText = "",
     as_json: Json = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
 ) -> None:
     """Prints the figures of one file of timings."""
 
@@ -172,10 +171,10 @@ def show(
 
 @timing_app.command()
 def compare(
-    ours: Annotated[str, typer.Option("--ours", help="Our file.", autocompletion=_tables)] = OURS,
+    ours: Annotated[str, Option("--ours", help="Our file.", autocompletion=_tables)] = OURS,
     theirs: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--with", help="Published files (default: those of our architecture).", autocompletion=_tables
         ),
     ] = None,
@@ -330,9 +329,9 @@ def _letter(notes: list[str], reason: str) -> str:
 @timing_app.command()
 def rerun(
     first: Annotated[
-        str, typer.Argument(help="A file of spec/timing, or a path.", autocompletion=_tables, metavar="FIRST")
+        str, Argument(help="A file of spec/timing, or a path.", autocompletion=_tables, metavar="FIRST")
     ],
-    second: Annotated[str, typer.Argument(help="Another recording of the same figures.", metavar="SECOND")],
+    second: Annotated[str, Argument(help="Another recording of the same figures.", metavar="SECOND")],
     tolerance: _Tolerance = 1.0,
     as_json: Json = False,
 ) -> None:
@@ -377,15 +376,15 @@ def rerun(
 
 @timing_app.command()
 def plot(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the pictures.")],
+    out: Annotated[Path, Option("--out", help="Folder for the pictures.")],
     ours: Annotated[
-        str, typer.Option("--ours", help="File of timings with points.", autocompletion=_tables)
+        str, Option("--ours", help="File of timings with points.", autocompletion=_tables)
     ] = OURS,
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="NAME", help="One instruction (default: the paper's five)."),
+        Option("--only", metavar="NAME", help="One instruction (default: the paper's five)."),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
+    form: Annotated[str, Option("--format", help="svg or png.")] = "svg",
 ) -> None:
     """Draws throughput and latency by warps and ILP, as Figures 6, 7, 10, 11 and 15 of Sun et al."""
     from golden.studies import timing_plots as plots
@@ -398,16 +397,16 @@ def plot(
 
 @timing_app.command()
 def export(
-    simulator: Annotated[str, typer.Argument(help="accel-sim or gpgpu-sim.", autocompletion=_simulators)],
+    simulator: Annotated[str, Argument(help="accel-sim or gpgpu-sim.", autocompletion=_simulators)],
     sources: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--from",
             help="Files of spec/timing of one device, or paths (default: ours).",
             autocompletion=_tables,
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="File (default: standard output).")] = None,
+    out: Annotated[Path | None, Option("--out", help="File (default: standard output).")] = None,
 ) -> None:
     """Writes latencies and initiation intervals by opcode class as a cycle-level simulator takes them.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from golden.cli.progress import progress_bar
 from hw_capture.cli.arguments import Gpu, GpuArch
@@ -50,9 +51,9 @@ class Part(StrEnum):
 
 
 def bench_board(
-    board: Annotated[Path, typer.Argument(help="The files without suffix, such as spec/timing/hopper_h100.")],
+    board: Annotated[Path, Argument(help="The files without suffix, such as spec/timing/hopper_h100.")],
     part: Annotated[
-        list[Part] | None, typer.Option("--part", help="Only this part; may be given several times.")
+        list[Part] | None, Option("--part", help="Only this part; may be given several times.")
     ] = None,
     arch: GpuArch = "hopper",
     gpu: Gpu = 0,
