@@ -23,7 +23,6 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TWO_WAYS = re.compile(r"[-+]?(0[0-9_]+|.*:.*)", re.ASCII)
 """Numbers that versions of YAML read differently: 010 is 8 or 10, 1:30 is 90 or a text."""
 MAX_BYTES = 16 << 20
-MAX_VALUES = 1_000_000
 _TOO_DEEP = f"nested too deeply (more than {MAX_NESTING} levels)"
 
 
@@ -203,8 +202,10 @@ class _Builder:
 
     def _count(self, event: Any, values: int) -> None:
         self.values += values
-        if self.values > MAX_VALUES:
-            raise self._error(event, f"more than {MAX_VALUES} values, those that aliases repeat counted")
+        # Values of one file, so that aliases of aliases cannot fill the memory.
+        max_values = 1_000_000
+        if self.values > max_values:
+            raise self._error(event, f"more than {max_values} values, those that aliases repeat counted")
 
     def _alias(self, event: Any) -> Any:
         """A copy of what the anchor names: whoever takes the keys of one leaves the other alone."""

@@ -34,8 +34,6 @@ from golden.number.format_words import FormatWord, format_word, format_words, pl
 
 _SOME = 3
 """Names that a message gives as examples."""
-_SEVERAL = 6
-"""How many names a message lists if a name means several."""
 
 
 @dataclass(frozen=True)
@@ -479,7 +477,9 @@ def some(names: Iterable[str], count: int = _SOME) -> str:
 
 def several(architecture: str, name: str, found: list[str]) -> UnknownNameError:
     """The error for a name that means several instructions."""
-    text = some(found, _SEVERAL)
+    # How many names a message lists if a name means several.
+    several = 6
+    text = some(found, several)
     more = text.count(", ") + 1 < len(found)
     where = f"; mmagold list {architecture} {name} lists them" if more else ""
     return UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {text}{where}")

@@ -19,8 +19,6 @@ Timings = Annotated[
     Option("--timings", help="Also print the seconds of each stage and its share of the total."),
 ]
 """The option of commands whose stages are timed."""
-_LEAST = 0.001
-"""Seconds below which a stage has no row: it found nothing to do."""
 
 
 class Bar:
@@ -58,7 +56,9 @@ class Bar:
         """Each stage of a millisecond or more, in the order of their beginnings: `stage`, `seconds`,
         `share` (0 to 1)."""
         self._take_time(self._stage)
-        shown = {stage: seconds for stage, seconds in self._seconds.items() if seconds >= _LEAST}
+        # Seconds below which a stage has no row: it found nothing to do.
+        least = 0.001
+        shown = {stage: seconds for stage, seconds in self._seconds.items() if seconds >= least}
         whole = sum(shown.values())
         return [
             {"stage": stage, "seconds": round(seconds, 3), "share": round(seconds / whole, 4)}

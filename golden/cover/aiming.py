@@ -25,8 +25,6 @@ CANDIDATES = 100_000
 """Dot products that a search looks at by default: 2 s where a bin stays out of reach, mostly much less."""
 _ROUND = 2048
 """Candidates of one round: a half is drawn anew, so that a search never sticks to what it has."""
-_NEAREST = 24
-"""Vectors that are kept of every hole."""
 
 
 def aim(
@@ -137,10 +135,12 @@ def _kept(
     """The nearest vectors of every hole that is left, those that were found last first where they are as
     near."""
     result = {}
+    # Vectors that are kept of every hole.
+    nearest_kept = 24
     for hole, far in distances.items():
         if hole not in holes:
             continue
-        best = np.argsort(far, kind="stable")[:_NEAREST]
+        best = np.argsort(far, kind="stable")[:nearest_kept]
         best = best[far[best] < 1 << 40]
         measure, operands, of = far[best], {name: codes[best] for name, codes in drawn.items()}, kinds[best]
         if hole in nearest:
@@ -148,7 +148,7 @@ def _kept(
             measure = np.concatenate([measure, old[0]])
             operands = {name: np.concatenate([codes, old[1][name]]) for name, codes in operands.items()}
             of = np.concatenate([of, old[2]])
-        order = np.argsort(measure, kind="stable")[:_NEAREST]
+        order = np.argsort(measure, kind="stable")[:nearest_kept]
         result[hole] = measure[order], {name: codes[order] for name, codes in operands.items()}, of[order]
     return result
 

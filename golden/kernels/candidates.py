@@ -16,10 +16,7 @@ from golden.kernels.plan_files import plans
 from golden.model.instruction import Instruction
 from golden.number.formats import Format
 
-PROMOTED = (2, 4, 8, 16)
-"""Steps whose sum is promoted."""
 SPLITS = (*range(2, 17), 18, 20, 24, 28, 32, 48, 64)
-SLICES = (2, 4, 8)
 DEALT = (*range(2, 11), 12, 16)
 """Blocks among which tiles of K are dealt out in turn."""
 DEALT_SUMS = {9: (0, 5, 8, (1, 6), (2, 7), 3, 4)}
@@ -268,11 +265,15 @@ def _conversions(unit: Instruction, formats: dict[str, Format]) -> list[dict[str
 
 def _structures(k: int) -> Iterator[dict[str, Any]]:
     """Ways to cut K: one thing at a time, then two. Promotion counts steps."""
-    promoted = [{"promoted": steps} for steps in PROMOTED]
+    # Numbers of steps after which a sum is promoted.
+    intervals = (2, 4, 8, 16)
+    promoted = [{"promoted": steps} for steps in intervals]
     tiles = (32, 64, 128)
+    # Parts of a step's K, each with a chain of its own.
+    slices = (2, 4, 8)
     sliced = [
         {"slices": n, "tile_k": tile}
-        for n in SLICES
+        for n in slices
         for tile in (*tiles, 256)
         if tile >= 16 * n and tile < 2 * k
     ]

@@ -32,8 +32,6 @@ from golden.number.formats import Format, formats, get_format, native_dtype
 Bits = npt.NDArray[Any]
 FEW, MORE = 12, 512
 """Elements of D that candidates are tried on first, and next."""
-TOGETHER = 512
-"""Candidates whose chains run together: their operands stand in memory at once."""
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
 
@@ -209,7 +207,9 @@ def _tried(
     fits: list[Plan] = []
     scores: list[tuple[int, Plan]] = []
     tried, left = 0, iter(given)
-    while together := list(islice(left, TOGETHER)):
+    # Candidates whose chains run together: their operands stand in memory at once.
+    at_once = 512
+    while together := list(islice(left, at_once)):
         few.remember(together)
         for candidate in together:
             for equal, plan in few.equal(candidate):

@@ -30,8 +30,6 @@ from golden.number.formats import get_format, to_float
 
 Bits = npt.NDArray[Any]
 ARCHITECTURE = "hopper"
-_FEW = 4
-"""Columns of one row on which a plan is tried first."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -257,9 +255,11 @@ class _Layer:
         if (plan.options.bias == "columns") != self.layer.bias:
             return False
         given = self.operands[CANCELLING]
-        bias = given["bias"][:_FEW] if self.layer.bias else None
-        few = gemm(given["a"][:1], given["b"][:, :_FEW], plan, bias=bias)
-        if not np.array_equal(few, answer.d[:1, :_FEW]):
+        # Columns of one row on which a plan is tried first.
+        few_columns = 4
+        bias = given["bias"][:few_columns] if self.layer.bias else None
+        few = gemm(given["a"][:1], given["b"][:, :few_columns], plan, bias=bias)
+        if not np.array_equal(few, answer.d[:1, :few_columns]):
             return False
         return np.array_equal(self.computed(plan, CANCELLING)[: len(answer.d)], answer.d)
 

@@ -31,9 +31,6 @@ from golden.number.formats import Format, get_format
 Bits = npt.NDArray[Any]
 ROWS, COLUMNS = 4, 128
 """Different rows of A and columns of B."""
-SPREAD, SPREAD_OF_BYTES = 3, 6
-"""Exponents of operands that cancel: at most this far from that of 1.0, so that f16 holds sums of any K.
-Formats of 8 bits have so few bits that only a wider spread makes rounding lose some."""
 SEED = 54
 CANCELLING, NORMAL = "cancelling", "normal"
 KINDS = (CANCELLING, NORMAL)
@@ -149,7 +146,10 @@ def _rounded(values: Bits, fmt: Format) -> Bits:
 def _cancelling(rng: np.random.Generator, layer: Layer) -> dict[str, Bits]:
     """Each product has its negative at a place of K drawn at random; an odd K has a zero at its end."""
     fmt, pairs = get_format(layer.a), layer.k // 2
-    spread = SPREAD if fmt.storage > 8 else SPREAD_OF_BYTES
+    # Exponents of operands that cancel: at most this far from that of 1.0, so that f16 holds sums of any K.
+    # Formats of 8 bits have so few bits that only a wider spread makes rounding lose some.
+    float_spread, byte_spread = 3, 6
+    spread = float_spread if fmt.storage > 8 else byte_spread
     a, b = (drawn(rng, fmt, shape, spread) for shape in ((ROWS, pairs), (pairs, COLUMNS)))
     minus = b ^ fmt.dtype.type(1 << (fmt.bits - 1))
     order = rng.permutation(2 * pairs)

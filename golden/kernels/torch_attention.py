@@ -37,8 +37,6 @@ _TILES_SPLIT = {64: (64, 256), 128: (64, 128), 256: (64, 64)}
 _COMBINED_ROWS = {_TILES_SPLIT[64]: 8, _TILES_SPLIT[128]: 4, _TILES_SPLIT[256]: 4}
 """Rows that a block of the second kernel takes."""
 _FORMATS = ("f16", "bf16")
-_NAN = 0x7FFF
-"""The word of a NaN that a conversion to 16 bits gives."""
 QUERIES_MATH = 17
 """Queries from which on cuBLAS's f32 kernels have one chain."""
 _MATH = Evidence("captured", "PyTorch 2.11, CUDA 13.0, an NVIDIA H200: docs/reports/torch-h200.md")
@@ -88,11 +86,13 @@ def flash(
         for first in range(0, parts * each, each)
     ]
     results, logarithms = (np.stack(one) for one in zip(*found, strict=True))
+    # The word of a NaN that a conversion to 16 bits gives.
+    nan = 0x7FFF
     if parts == 1:
         logarithm = np.where(np.isneginf(logarithms[0]), np.float32(np.inf), logarithms[0])
-        return encode(results[0][..., :head], get_format(fmt), _NAN), logarithm
+        return encode(results[0][..., :head], get_format(fmt), nan), logarithm
     total, logarithm = _combined(results[..., :head], logarithms, _COMBINED_ROWS[tile])
-    return encode(total, get_format(fmt), _NAN), logarithm
+    return encode(total, get_format(fmt), nan), logarithm
 
 
 def math(q: Numbers, k: Numbers, v: Numbers, *, scale: float | None = None, causal: bool = False) -> Numbers:

@@ -181,9 +181,6 @@ _BLOCK = 1024
 """Threads of a block."""
 _SHARED_BYTES = 48 * 1024
 """Of a block, for the row and the sums of its warps."""
-_COLUMNS = 64
-"""Along another axis than the last: with no more columns than this, and at least this many numbers in each,
-several threads share one."""
 
 
 def softmax(x: Numbers, axis: int, itemsize: int, logarithm: bool = False) -> Numbers:
@@ -259,7 +256,10 @@ def _of_columns(rows: Numbers, columns: int) -> Numbers:
     """A thread for each column, or a power of two of them that fills a block."""
     length = rows.shape[1]
     threads = 1
-    if columns <= _COLUMNS <= length:
+    # Along another axis than the last: with no more columns than this, and at least this many numbers in
+    # each, several threads share one.
+    few_columns = 64
+    if columns <= few_columns <= length:
         while columns * threads * 2 <= _BLOCK and threads * 2 <= length:
             threads *= 2
     return in_halves(_of_threads(rows, threads), 1)

@@ -18,12 +18,6 @@ import numpy.typing as npt
 from golden.kernels.reductions import VECTOR_BYTES, WARP, in_halves, in_turn, padded
 
 Numbers = npt.NDArray[Any]
-_THREADS = 512
-"""The most threads of a block."""
-_SUMS = 4
-"""Of each thread, where elements are not neighbours in memory."""
-_LEAST, _MOST = 16, 256
-"""Elements of a thread: rows of threads share a sum of more than 16 a row, blocks one of more than 256."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +56,26 @@ class Shares:
         if layout.inner and layout.reduced_axes == 1 and width >= vectors_from:
             vector = VECTOR_BYTES // itemsize
             width //= vector
-        most = _THREADS // layout.neighbours
+        # The most threads of a block.
+        threads = 512
+        most = threads // layout.neighbours
         wide = _power(width, most)
         y = min(_power(height, most), most // min(wide, WARP))
         x = min(wide, most // y)
         # Rows of threads share a sum if each thread has elements enough; blocks, if it still has many.
         lanes = x if layout.inner else 1
-        shared = -(-layout.inputs // lanes) >= min(y * _LEAST, _MOST)
+        # Elements of a thread: rows of threads share a sum of more than 16 a row, blocks one of more than
+        # 256.
+        fewest_threads, most_threads = 16, 256
+        shared = -(-layout.inputs // lanes) >= min(y * fewest_threads, most_threads)
         rows = y if shared else 1
         each = -(-layout.inputs // (lanes * rows))
         made = (1 if layout.inner else x) * (1 if shared else y)
         grid = -(-(layout.outputs // layout.neighbours) // made)
         room = card.processors * (card.threads // (x * y))
         blocks = 1
-        if shared and each >= _MOST and grid <= room:
-            blocks = max(min(-(-room // grid), -(-each // _LEAST)), -(-each // _MOST))
+        if shared and each >= most_threads and grid <= room:
+            blocks = max(min(-(-room // grid), -(-each // fewest_threads)), -(-each // most_threads))
         return cls(lanes, rows, blocks, vector)
 
 
@@ -143,8 +142,10 @@ def add(x: Numbers, axes: Sequence[int], itemsize: int, card: Card) -> Numbers:
 def _apart(rows: Numbers, shares: Shares) -> Numbers:
     """The sums of each thread (rows, sums, threads): sum i of a thread takes every 4th of the elements that
     are its, from the i-th on."""
-    own = -(-rows.shape[1] // (shares.threads * _SUMS))
-    held = padded(rows, own * shares.threads * _SUMS).reshape(len(rows), own, _SUMS, shares.threads)
+    # Of each thread, where elements are not neighbours in memory.
+    sums = 4
+    own = -(-rows.shape[1] // (shares.threads * sums))
+    held = padded(rows, own * shares.threads * sums).reshape(len(rows), own, sums, shares.threads)
     return in_turn(held, 1) + np.float32(0)
 
 

@@ -20,8 +20,6 @@ from golden.number.formats import get_format
 
 GROUP = 16
 """Elements that share an exponent."""
-_MAGNITUDE = 7
-"""Bits of the widest magnitude; narrower ones are its highest bits."""
 Codes = npt.NDArray[Any]
 
 
@@ -95,7 +93,9 @@ def _parts(codes: npt.ArrayLike, exponents: npt.ArrayLike, bits: int) -> tuple[C
     for width in (4, 2, 1):  # the leading zeros of 8 bits, by halves
         low = magnitude << shift < 1 << (8 - width)
         shift += np.where(low, width, 0)
-    return whole >> _MAGNITUDE, magnitude, shift, np.repeat(shared.astype(np.int64), GROUP, axis=-1)
+    # Bits of the widest magnitude; narrower ones are its highest bits.
+    magnitude_bits = 7
+    return whole >> magnitude_bits, magnitude, shift, np.repeat(shared.astype(np.int64), GROUP, axis=-1)
 
 
 def _coded(codes: Codes, name: str) -> Codes:

@@ -423,15 +423,13 @@ def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]
     if fmt.name in _ML_DTYPES or fmt.name in ("f64", "f32", "tf32", "f16"):
         with np.errstate(invalid="ignore"):
             return np.asarray(raw.view(native_dtype(fmt)).astype(np.float64))
-    if fmt.fraction_bits <= _DOUBLES_FRACTION:
+    # Fraction bits up to which a double holds every significand.
+    doubles_fraction = 52
+    if fmt.fraction_bits <= doubles_fraction:
         return _doubles(fmt, raw.astype(np.uint64))
     different, place = np.unique(raw, return_inverse=True)
     values = np.array([_float_value(fmt.decode(int(code))) for code in different], np.float64)
     return np.asarray(values[place.reshape(raw.shape)])
-
-
-_DOUBLES_FRACTION = 52
-"""Fraction bits up to which a double holds every significand."""
 
 
 def _doubles(fmt: Format, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

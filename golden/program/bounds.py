@@ -50,8 +50,6 @@ MOST_BITS = 126
 """Bits of an aligned or scaled number: the core's 128, less a sticky bit and a carry."""
 MOST_SPAN = 96 * 64 - 2
 """Bits of the core's longest accumulator (MG_LIMBS), less the sign and one to spare."""
-_FAR = 4096
-"""A power of two beyond every format."""
 _REMEMBERED = 1 << 14
 """Transfers that are kept: a dissection asks the same of programs that differ in one step."""
 
@@ -715,7 +713,9 @@ def _most_above(step: Align, name: str, own: Bounds) -> Fraction:
     far above it the term can lie; its own candidates are part of the maximum."""
     candidates = [one for one in step.maximum if name in one.of]
     above = [(Fraction(2) if one.leading else own.significand) * power(-one.plus) for one in candidates]
-    return min(above, default=power(_FAR))
+    # A power of two beyond every format.
+    far = 4096
+    return min(above, default=power(far))
 
 
 def _normalized(register: Bounds, places: int, step: Normalize) -> Bounds:

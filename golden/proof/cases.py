@@ -19,10 +19,6 @@ from golden.proof.solver import NEVER, UNKNOWN, Answer
 
 _WHOLE = 5.0
 """Seconds of computing for the question as it is."""
-_INTERVAL = 6.0
-"""For a case of several amounts: it can be halved."""
-_ONE = 8.0
-"""For a case of one amount: it can be split by the next shifter."""
 _LAST = 40.0
 """For a case that cannot be split."""
 SHIFTS = frozenset({"shl", "lshr", "ashr"})
@@ -104,9 +100,13 @@ class _Cases:
         return [(*case, one) for one in (*parts, Interval(0, 0))]
 
     def _seconds(self, case: tuple[Interval, ...]) -> float:
+        # For a case of several amounts: it can be halved.
+        interval = 6.0
         if case[-1].halves():
-            return _INTERVAL
-        return _ONE if len(case) < len(self.shifters) else _LAST
+            return interval
+        # For a case of one amount: it can be split by the next shifter.
+        one = 8.0
+        return one if len(case) < len(self.shifters) else _LAST
 
     def _asked(self, cases: list[tuple[Interval, ...]]) -> list[Answer]:
         """Asks whether the words differ in some cases, and keeps of which they do not."""

@@ -32,9 +32,6 @@ from golden.errors import MmagoldError
 from golden.proof.lemmas import LINEAR, PRODUCT, SOLVER, Certificate, Lemma, product_bound
 from golden.proof.solver import NEVER, UNKNOWN, again, ask_text, smtlib
 
-VALUES = 256
-"""Values at which two sums are compared: two that differ agree in half of them at most, each time, and in 15
-of 16 where they have products of four words."""
 _IN_SUMS = frozenset(
     {
         "add",
@@ -57,14 +54,10 @@ _IN_SUMS = frozenset(
 LOWEST = (3, 1)
 """Lowest bits of two sums that the solver compares; the second number, where it does not know of the first:
 of 17 words in carry-save adders it does not, and their lowest bits are a parity."""
-SUMS = 4.0
-"""Seconds for these: most take a tenth of one, and what is not known then is not known in a minute."""
 LEAST = 0.5
 """Seconds that a solver has for a question at least, however often it knew no answer."""
 LAST = 6
 """How much longer than the others the last solver has: there is none after it."""
-LOTS = 64
-"""Parts into which the questions of a proof are dealt out to processes: a few for each of them."""
 _PLAIN = {"REWRITE_LEVEL": 0, "PREPROCESS": False}
 """Settings of bitwuzla by which it does without what it may share a fault with the prover's run in."""
 Ask = Callable[[str, float], str]
@@ -162,9 +155,11 @@ class _Asked:
     def ahead(self, executor: Executor, texts: Sequence[str], until: float) -> None:
         """Asks several questions at a time, so that the answers are known."""
         once = [*dict.fromkeys(texts)]
-        lots = [once[at::LOTS] for at in range(LOTS)]
+        # Parts into which the questions of a proof are dealt out to processes: a few for each of them.
+        parts = 64
+        lots = [once[at::parts] for at in range(parts)]
         left = until - time.monotonic()
-        for found in executor.map(_answers, lots, [self._seconds] * LOTS, [left] * LOTS):
+        for found in executor.map(_answers, lots, [self._seconds] * parts, [left] * parts):
             self._never |= found
 
     def of(self, text: str, most: float = math.inf) -> tuple[str, str]:
@@ -242,10 +237,13 @@ def _check_lemma(proof: Certificate, place: int, question: str | None, solvers: 
     lemma = proof.lemmas[place]
     if question is None:
         return "the growth of products"
+    # Seconds for a question about sums: most take a tenth of one, and what is open then is open after a
+    # minute.
+    sums = 4.0
     if lemma.method == LINEAR:
         for bits in LOWEST:
             text = question if bits == LOWEST[0] else _lowest(proof, lemma, bits)
-            answer, name = solvers.of(text, SUMS)
+            answer, name = solvers.of(text, sums)
             if answer == NEVER:
                 return f"values, and {name} for the lowest bit{'s' if bits > 1 else ''}"
             if answer != UNKNOWN:
@@ -286,10 +284,13 @@ def _differ(pair: tuple[Word, Word], free: Sequence[Word], seed: int) -> dict[st
             made[word] = again(words, word, [made[arg] for arg in word.args])
     rng = random.Random(seed)
     variables = [word for word in made.values() if word.op == "var"]
-    columns = {str(word.value): [_number(rng, word.width) for _ in range(VALUES)] for word in variables}
+    # Values at which two sums are compared: two that differ agree in half of them at most, each time, and in
+    # 15 of 16 where they have products of four words.
+    drawn_values = 256
+    columns = {str(word.value): [_number(rng, word.width) for _ in range(drawn_values)] for word in variables}
     ends = [made[word] for word in pair]
     values = evaluate(ends, columns or {"none": [0]})
-    for at in range(VALUES if columns else 1):
+    for at in range(drawn_values if columns else 1):
         if values[ends[0]][at] != values[ends[1]][at]:
             return {name: column[at] for name, column in columns.items()}
     return None

@@ -26,8 +26,6 @@ MOST = 32
 _BLOCK = 15
 """Operand bits that one block has all values of: its arrays lie in a processor's cache, and a multiply-add
 of three 8-bit operands takes the least time (twice as long with 13)."""
-_SCATTER = 0x9E3779B1
-"""Odd, so that blocks come in a scattered order, each once: a difference is often found early."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +109,10 @@ class Exhaustion:
     def blocks(self) -> Iterator[dict[str, Values]]:
         """Numbers of each operand, each along an axis of its own: they are broadcast."""
         blocks = max(1 << self.bits >> _BLOCK, 1)
+        # Odd, so that blocks come in a scattered order, each once: a difference is often found early.
+        scatter = 0x9E3779B1
         for place in range(blocks):
-            yield self._block(place * _SCATTER % blocks)
+            yield self._block(place * scatter % blocks)
 
     def columns(self, given: Mapping[str, Values]) -> dict[str, Values]:
         """The numbers of a block for which all that is assumed holds, side by side."""

@@ -20,8 +20,6 @@ from golden.circuit.words import Word, order
 
 Terms = Mapping[Any, int]
 """Coefficients by atom: a Word, a Choice, a Majority or a Product."""
-_MOST_FACTORS = 4
-"""Most factors of a Product: the checker's random values tell two sums of such products apart."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +193,9 @@ class Forms:
     def _product(self, word: Word) -> Form | None:
         """A product of three words or more; of two the word is an atom itself."""
         factors = [each for arg in word.args for each in self._factors(arg, word.width)]
-        if not 2 < len(factors) <= _MOST_FACTORS:
+        # Most factors of a Product: the checker's random values tell two sums of such products apart.
+        most_factors = 4
+        if not 2 < len(factors) <= most_factors:
             return None
         factors.sort(key=lambda each: each.number)
         product = Product(tuple(factors), sum(each.width for each in factors))

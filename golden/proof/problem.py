@@ -19,10 +19,6 @@ from golden.vectors.word import WordLayout
 VECTORS = 600
 """Vectors of the first signatures: words that are the same in all of them are taken to be equal until a proof
 or operands show that they are not."""
-LEAST_VECTORS = 150
-"""Vectors that a changed specification must not differ in: fewer make too many words look equal."""
-TRIGGER_BITS = 48
-"""Operand bits on which a planted fault depends: no simulation meets one pattern of this many bits."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,9 @@ def without_shown(problem: Problem) -> tuple[Problem, dict[str, int]] | None:
     values = evaluate([problem.unit, problem.spec], columns)
     same = values[problem.unit] == values[problem.spec]
     kept = np.flatnonzero(same).tolist()
-    if same.all() or len(kept) < LEAST_VECTORS:
+    # Vectors that a changed specification must not differ in: fewer make too many words look equal.
+    least_vectors = 150
+    if same.all() or len(kept) < least_vectors:
         return None
     at = int(np.argmin(same))
     shown = {name: int(column[at]) for name, column in problem.vectors.items()}
@@ -132,7 +130,9 @@ def planted(problem: Problem, seed: int) -> tuple[Problem, str] | None:
     words = problem.words
     variables = [word for word in order([problem.unit]) if word.op == "var" and word.value in problem.vectors]
     inner = [word for word in order([problem.unit]) if word.op not in ("var", "const") and word.width > 1]
-    share = -(-TRIGGER_BITS // max(len(variables), 1))
+    # Operand bits on which a planted fault depends: no simulation meets one pattern of this many bits.
+    trigger_bits = 48
+    share = -(-trigger_bits // max(len(variables), 1))
     for _ in range(100):
         at = rng.randrange(len(next(iter(problem.vectors.values()))))
         chosen = rng.choice(inner)

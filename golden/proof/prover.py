@@ -35,11 +35,7 @@ COMMON, POINTS, DEEPER, PRODUCTS, FEW, NOTHING = "common", "points", "deeper", "
 not follow these, or but for the last one. FEW: nothing, where there are few products."""
 CODES = "codes"
 """Products are free, and the codes that one step of the specification hands to the next."""
-_FEW = 2
 _LONG = frozenset({"mul", "shl", "lshr", "ashr"})
-_PATIENCE, _MOST_PATIENCE = 4.0, 16.0
-"""How much longer the solver works on a question without these operations, and the seconds up to which:
-of adders and choices alone a solver does find the answer, of 166 bits in 9 s."""
 
 
 @dataclass(frozen=True)
@@ -143,12 +139,15 @@ class Prover:
         """
         answer = Answer(UNKNOWN)
         last: tuple[frozenset[Word] | None, float] = (None, 0.0)
+        # How much longer the solver works on a question without these operations, and the seconds up to
+        # which: of adders and choices alone a solver does find the answer, of 166 bits in 9 s.
+        patience, most_patience = 4.0, 16.0
         for way, seconds in ways:
             free = self.freed(way, left, right, bound)
             if free is None:
                 continue
             if way == POINTS and not _is_long(left, right, free):
-                seconds = max(seconds, min(_PATIENCE * seconds, _MOST_PATIENCE))
+                seconds = max(seconds, min(patience * seconds, most_patience))
             if free == last[0] and seconds <= last[1]:
                 continue
             last = (free, seconds)
@@ -193,7 +192,8 @@ class Prover:
         if way == NOTHING:
             return frozenset()
         if way == FEW:
-            return frozenset() if sum(each.op == "mul" for each in order([left, right])) <= _FEW else None
+            few = 2  # multiplications with which the solver still answers when no word is free
+            return frozenset() if sum(each.op == "mul" for each in order([left, right])) <= few else None
         if way == CODES:  # a code that one side alone is made of is no cut: the other one computes it
             mine, theirs = ({*order([side])} - {left, right} for side in (left, right))
             stop = {each for each in mine | theirs if each.op == "mul"} | (self.codes & mine & theirs)

@@ -11,8 +11,6 @@ from golden.proof.sweep import OPEN, PROVED
 from golden.proof.verdict import Outcome
 
 _STYLE = {PROVED: "green", OPEN: "yellow"}
-_MOST = 6
-"""Registers that are left, in a line."""
 
 
 def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: Console) -> None:
@@ -24,6 +22,8 @@ def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: C
     say(f"[bold {_STYLE.get(found.verdict, 'red')}]{found.verdict}: {escape(subject)}[/]")
     for at, text in enumerate(claim):
         say(f"{'claim  ' if not at else '       '}{escape(text)}", "dim")
+    # Registers that are left, in a line.
+    most = 6
     if found.verdict == PROVED:
         checked = ", ".join(f"{count} by {name}" for name, count in found.lemmas.items())
         said = f"each checked again: {checked}" if checked else "both sides are one circuit"
@@ -39,7 +39,7 @@ def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: C
             say(f"open    {escape(text)}, planted: not settled in time, another one took its place", "dim")
     elif found.open:
         say(f"found  {found.matched} of {found.points} registers of the specification in the unit")
-        shown = [*found.open[:_MOST], *(["..."] if len(found.open) > _MOST else []), *found.open[_MOST:][-1:]]
+        shown = [*found.open[:most], *(["..."] if len(found.open) > most else []), *found.open[most:][-1:]]
         say(f"left   {escape(', '.join(shown))}")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.seconds.items())
     say(spent, "dim")

@@ -38,23 +38,8 @@ _DEEP: Ways = ((COMMON, 4.0), (POINTS, 10.0), (DEEPER, 10.0), (PRODUCTS, 5.0), (
 """What is free in a question, and its seconds: in a first pass, and in one that also asks what is costly."""
 _PASSES: tuple[Ways, ...] = (_QUICK, _DEEP)
 _LAST = ((COMMON, 20.0), (POINTS, 30.0), (PRODUCTS, 20.0), (NOTHING, 60.0))
-_BETWEEN = 0.25
-"""Share of these seconds for a word between the points: it may be by chance that it looks like another."""
 _FACT = ((POINTS, 2.0), (DEEPER, 5.0), (PRODUCTS, 10.0), (NOTHING, 10.0))
 _RANGE = ((POINTS, 1.0), (DEEPER, 1.0), (FEW, 1.0))
-_CASES = 600.0
-"""Seconds for all cases of one equality; the first one that has no answer ends them."""
-_SHIFT_CASES = 60.0
-"""The same, of a shifter."""
-_COPIES = 24
-"""Operands that are made of one difference within, with other bits where it has none."""
-_COMPLETIONS = 3
-"""Differences within, of the first and of the last, that are carried to the result by questions; each has its
-seconds."""
-_COMPLETION_SECONDS = 4.0
-_SUSPECTS, _SUSPECT_SECONDS = 2, 10.0
-"""Registers that differ for values of the free words alone: this many, nearest the operands, are asked
-about with one factor of each product known. A sum that is wrong at one of 2^64 values took 3 s."""
 _SHIFTED = 8
 """Bits of the words that may be a register in another frame: of fewer bits many are alike by chance."""
 _BIASED = range(6, 20)
@@ -200,8 +185,11 @@ class Sweep:
             Refuted: there are such operands.
         """
         self.tell("looking for operands that refute it")
-        far = max(len(self.differences) - _COMPLETIONS, _COMPLETIONS)
-        for each in (*self.differences[:_COMPLETIONS], *self.differences[far:]):
+        # Differences within, of the first and of the last, that are carried to the result by questions; each
+        # has its seconds.
+        completions = 3
+        far = max(len(self.differences) - completions, completions)
+        for each in (*self.differences[:completions], *self.differences[far:]):
             self._complete(*each)
         self.differences.clear()
         words = self.words
@@ -223,7 +211,11 @@ class Sweep:
         Raises:
             Refuted: the results differ there, too.
         """
-        if name in self._suspects or len(self._suspects) >= _SUSPECTS:
+        # Registers that differ for values of the free words alone: this many, nearest the operands, are
+        # asked about with one factor of each product known. A sum that is wrong at one of 2^64 values took
+        # 3 s.
+        suspects, suspect_seconds = 2, 10.0
+        if name in self._suspects or len(self._suspects) >= suspects:
             return False
         self._suspects.add(name)
         points = [word for word in self.points.values() if word.width > 1]
@@ -238,7 +230,7 @@ class Sweep:
             held = self.words.equal(self._variable(factor), self.words.constant(known, width))
             apart = self.words.invert(self.words.equal(one, other))
             question = [apart, held, *self.assumed]
-            answer = self.prover.solver.ask(question, (), _SUSPECT_SECONDS, self.prover.until)
+            answer = self.prover.solver.ask(question, (), suspect_seconds, self.prover.until)
             if answer.result == HOLD and self._tried(one, other, answer.variables):
                 return True
         return False
@@ -251,7 +243,9 @@ class Sweep:
         """
         apart = self.words.invert(self.words.equal(self.unit, self.spec))
         question = [apart, *self.assumed, *conditions]
-        answer = self.prover.solver.ask(question, (), _COMPLETION_SECONDS, self.prover.until)
+        # Seconds of the solver to carry one difference to the result.
+        completion_seconds = 4.0
+        answer = self.prover.solver.ask(question, (), completion_seconds, self.prover.until)
         if answer.result == HOLD:
             self._learn({name: [answer.variables.get(name, 0)] for name in self.widths})
 
@@ -296,21 +290,27 @@ class Sweep:
             candidates = [
                 one for one in candidates if one.base in self.names or core(one.base) in self.factors
             ]
+        # Share of an equality's seconds for a word between the points: it may look like another by chance.
+        between = 0.25
+        # Seconds for all cases of one equality; the first one that has no answer ends them.
+        cases = 600.0
+        # Seconds for all cases of one shifter.
+        shift_cases = 60.0
         for each in candidates[:2]:
             if (new, each.word) in self._failed:
                 continue
             place = self.prover.maximum(new, each.word, each.base, 5.0) if each.base in self.names else None
             if place is not None:
                 return self._settle(new, each, place)
-            share = 1.0 if each.base in self.names else _BETWEEN
+            share = 1.0 if each.base in self.names else between
             place, answer = self.prover.settled(
                 new, each.word, [(way, share * most) for way, most in ways], [each.base]
             )
             if answer.result == UNKNOWN:
                 if each.base in self.codes or word in self.problem.hints:
-                    place, answer = by_cases(self.prover, new, each.word, _CASES)
+                    place, answer = by_cases(self.prover, new, each.word, cases)
                 elif each.base in self.names and each.base.op in SHIFTS:  # by its own amount
-                    place, answer = by_cases(self.prover, new, each.word, _SHIFT_CASES, DEEPER)
+                    place, answer = by_cases(self.prover, new, each.word, shift_cases, DEEPER)
             if place is not None:
                 return self._settle(new, each, place)
             if answer.result == HOLD:
@@ -465,7 +465,9 @@ class Sweep:
             return False  # it is the free words that differ, not what the circuit makes of operands
         kept = self._bits_of([one, other])
         copies: dict[str, list[int]] = {name: [] for name in self.widths}
-        for copy in range(_COPIES):
+        # Operands that are made of one difference within, with other bits where it has none.
+        most_copies = 24
+        for copy in range(most_copies):
             for name, width in self.widths.items():
                 fill = 0
                 if copy % 2:

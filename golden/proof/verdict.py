@@ -37,11 +37,6 @@ from golden.workers.pool import workers
 FAULTS = 2
 """Faults planted in the unit, one after the other, and the same number in the specification: all of these
 have to be refuted."""
-SPARE = 2
-"""Further ones, for faults that are neither refuted nor proved in time."""
-CHANGED = 10.0, 30.0
-"""Seconds of the search for a changed specification, which a known vector refutes after them: those that the
-search for the proof took, since one that would prove the change takes as long; at least and at most these."""
 _AT_A_TIME = 1 << 20
 """Operands of one run of a simulation."""
 _AT_LEAST = 20.0
@@ -219,6 +214,10 @@ def _checked(
     spent = dict(found.seconds)
     start, answers = time.monotonic(), sweep.prover.answers
     tell("checking the proof")
+    # Seconds of the search for a changed specification, which a known vector refutes after them: those that
+    # the search for the proof took, since one that would prove the change takes as long; at least and at
+    # most these.
+    at_least, at_most = 10.0, 30.0
     try:
         checked = checker.check(sweep.certificate, max(seconds, _AT_LEAST), executor=executor)
         spent["check"] = time.monotonic() - start
@@ -229,7 +228,7 @@ def _checked(
         changes: tuple[str, ...] = ()
         if changed is not None:
             start = time.monotonic()
-            long = min(max(found.seconds["search"], CHANGED[0]), CHANGED[1], each)
+            long = min(max(found.seconds["search"], at_least), at_most, each)
             changes, more = _refuted("specification", changed, long, tell, by_lemmas)
             late += more
             spent["changed specifications"] = time.monotonic() - start
@@ -355,7 +354,9 @@ def _refuted(
     """
     refuted: list[str] = []
     unsettled: list[str] = []
-    for fault in itertools.islice(faults, FAULTS + SPARE):
+    # Further ones, for faults that are neither refuted nor proved in time.
+    spare = 2
+    for fault in itertools.islice(faults, FAULTS + spare):
         tell(f"planted in the {where}: {fault.what}")
         verdict, values = search(fault, time.monotonic() + seconds)
         if verdict == PROVED:

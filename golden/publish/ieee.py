@@ -33,7 +33,6 @@ from golden.program.steps import Additions, Round
 PER_KIND = 500
 """Dot products of each stimulus kind."""
 SEED = 1
-_CANDIDATES = 3
 _NEAR = 24
 
 
@@ -301,7 +300,8 @@ class _Search:
         def differs(batch: Operands) -> npt.NDArray[np.bool_]:
             return np.asarray(classify(self.ins.dot(**batch), other.dot(**batch), self.d, self.d) == 0)
 
-        candidates = sorted(self.different[against], key=lambda one: one[0])[:_CANDIDATES]
+        most_candidates = 3  # the simplest examples found, of which the simplest after minimising is shown
+        candidates = sorted(self.different[against], key=lambda one: one[0])[:most_candidates]
         least = [minimise(self.ins, operands, differs, rounds=None) for _, operands in candidates]
         if not least:
             return None

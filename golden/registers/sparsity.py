@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from golden.errors import MetadataError
 
-ORDERED = (0x4, 0x8, 0x9, 0xC, 0xD, 0xE)
-
 
 @dataclass(frozen=True)
 class Pattern:
@@ -30,7 +28,9 @@ class Pattern:
         if self.name == "1:2":
             return 0x4, 0xE
         swapped = (0x1, 0x2, 0x3, 0x6, 0x7, 0xB)
-        return ORDERED if ordered else tuple(sorted(ORDERED + swapped))
+        # i0 | i1 << 2 of the six pairs of places i0 < i1 of 2:4 sparsity.
+        ordered_nibbles = (0x4, 0x8, 0x9, 0xC, 0xD, 0xE)
+        return ordered_nibbles if ordered else tuple(sorted(ordered_nibbles + swapped))
 
     def columns(self, metadata: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Returns the logical column of every stored element:

@@ -22,8 +22,6 @@ LANES = 128
 A_COLUMNS = 8
 """Columns that A takes: a row of A has 32 bytes, whatever the type."""
 SCALE_A_COLUMNS = 4
-NIBBLE = 4
-"""Bits of metadata for a chunk of a row of A (golden/registers/sparsity.py)."""
 OPERANDS = ("a", "c", "d", "scale_a", "scale_b", "metadata")
 """What can lie in tensor memory."""
 
@@ -134,11 +132,13 @@ class TensorMemory:
                 "metadata of fewer rows lies"
             )
         wide = self.bits >= 16
-        cta, lane, column, nibble = self._grid(1 if wide else 2, 32 // NIBBLE)
+        # Bits of metadata for a chunk of a row of A (golden/registers/sparsity.py).
+        nibble_bits = 4
+        cta, lane, column, nibble = self._grid(1 if wide else 2, 32 // nibble_bits)
         if wide:
             row = lane // 16 * 16 + nibble // 4 * 8 + lane % 8
-            return Place(LANES * cta + row, lane % 16 // 8 * 4 + nibble % 4, NIBBLE)
-        return Place(LANES * cta + lane, 8 * column + nibble, NIBBLE)
+            return Place(LANES * cta + row, lane % 16 // 8 * 4 + nibble % 4, nibble_bits)
+        return Place(LANES * cta + lane, 8 * column + nibble, nibble_bits)
 
     @property
     def _blocks(self) -> int:

@@ -206,17 +206,15 @@ _PARTS = re.compile(r"#\w+")
 def _sums_in(text: str) -> list[Sum]:
     names = dict(_ALIAS.findall(text))
     found = []
+    # Names of values in the body of a reduction that is one addition: two arguments, a sum and its operands,
+    # the result.
+    one_addition = 6
     for axis, body, shape, layout, place in _REDUCE.findall(text):
-        if "arith.addf" in body and body.count("%") <= _ONE_ADDITION:
+        if "arith.addf" in body and body.count("%") <= one_addition:
             sizes = tuple(map(int, shape.split("x")))
             lines = [one for one in _lines(place, names) if not one[0].startswith(_package())]
             found.append(Sum(tuple(lines), int(axis), sizes, _layout(layout.strip(), names)))
     return found
-
-
-_ONE_ADDITION = 6
-"""Names of values in the body of a reduction that is one addition: two arguments, a sum and its operands, the
-result."""
 
 
 def _layout(word: str, names: Mapping[str, str]) -> Blocked | None:

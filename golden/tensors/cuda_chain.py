@@ -15,8 +15,6 @@ from golden.tensors.cuda_source import THREADS, machine_code, tile_of
 from golden.tensors.dtypes import integer_dtype
 
 Tensor = Any
-_MOST_GRID = 65535
-"""Blocks that a grid can have along y and z."""
 
 
 class CudaChain:
@@ -37,8 +35,10 @@ class CudaChain:
             return d
         seed = None if seed is None else seed.contiguous()
         tile = tile_of(self.ins)
-        grid = -(-n // tile), -(-m // tile), min(batches, _MOST_GRID)
-        if grid[1] > _MOST_GRID:
+        # Blocks that a grid can have along y and z.
+        most_grid = 65535
+        grid = -(-n // tile), -(-m // tile), min(batches, most_grid)
+        if grid[1] > most_grid:
             half = m // 2
             parts = [self._rows(a, b, seed, steps, extra, r) for r in (slice(0, half), slice(half, m))]
             return torch.cat(parts, 1)

@@ -31,10 +31,6 @@ from golden.tensors import compiled, operations
 from golden.tensors.operations import Launch, Provenance
 
 CHIPS = ("hopper",)
-_CAPABILITY, _WARP = 90, 32
-"""Of sm_90, and its threads."""
-_ALIGNED = 16
-"""Bytes of an address that the compiler distinguishes."""
 _PATCHED = "create_"
 """How the builder's methods begin."""
 
@@ -91,6 +87,8 @@ class emulate:
             raise OperandError("this emulate(...) is entered already, expected a new one")
         builder = runtime.interpreter_builder
         methods = {name: getattr(builder, name) for name in dir(builder) if name.startswith(_PATCHED)}
+        # Of sm_90, and its threads.
+        capability, warp = 90, 32
         with ExitStack() as stack:
             for name, own in methods.items():
                 stack.enter_context(_set(builder, name, partial(self._operation, name, own)))
@@ -101,7 +99,7 @@ class emulate:
                 max_num_imprecise_acc_default=triton_dot.NO_LIMIT,
             )
             stack.enter_context(_set(builder, "options", options))
-            sizes = min_dot_size(GPUTarget("cuda", _CAPABILITY, _WARP))
+            sizes = min_dot_size(GPUTarget("cuda", capability, warp))
             stack.enter_context(_set(builder, "codegen_fns", builder.codegen_fns | {"min_dot_size": sizes}))
             stack.enter_context(_set(runtime, "_implicit_cvt", partial(_argument, runtime._implicit_cvt)))
             stack.enter_context(
@@ -261,7 +259,9 @@ def _kind(argument: Any) -> Any:
     """What the compiler sees of an argument: of a tensor its type and alignment."""
     if not hasattr(argument, "data_ptr"):
         return argument
-    return argument.dtype, argument.data_ptr() % _ALIGNED
+    # Bytes of an address that the compiler distinguishes.
+    aligned = 16
+    return argument.dtype, argument.data_ptr() % aligned
 
 
 def _flat(values: Any) -> Iterator[Any]:

@@ -43,10 +43,6 @@ _NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "e4m3": 0x7F, "e5m2": 
 
 _DIVISORS = (libdevice.LEAST_NORMAL, np.float32(2.0**126))
 """Divisors below and above which div.full scales."""
-_QUAD, _PAIR = 4, 2
-"""Threads that share a row of an accumulator, and neighbours of a row that each of them holds."""
-_WARP_ROWS = 16
-"""Rows of an accumulator that a warp holds at once."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +155,10 @@ def _dot(run: Any, own: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: 
     run.dots[str(triton_dot.steps_of(call))] += 1
     # Without an accumulator its zeros are made right before; those of a loop's accumulator came earlier.
     from_zero = d is run.last and not _codes(d).any() and imprecise == 0
+    # Rows of an accumulator that a warp holds at once.
+    warp_rows = 16
     # Every warp holds whole rows where there are rows for all of them, or only one warp.
-    whole = (triton_dot.is_wgmma(call) and m >= call.warps * _WARP_ROWS) or call.warps == 1
+    whole = (triton_dot.is_wgmma(call) and m >= call.warps * warp_rows) or call.warps == 1
     found.attr[PAST] = Provenance(
         dot=(call, left, right, run.block) if from_zero else None,
         rows_of_quads=whole and call.d == "f32" and call.precision != "ieee",
@@ -448,7 +446,9 @@ def sum_of_quads(values: Bits) -> Bits:
     order. Then threads add pairwise: those two places apart, then neighbours.
     """
     m, n = values.shape
-    own = values.reshape(m, n // (_QUAD * _PAIR), _QUAD, _PAIR).swapaxes(1, 2).reshape(m, _QUAD, -1)
+    # Threads that share a row of an accumulator, and neighbours of a row that each of them holds.
+    quad, pair = 4, 2
+    own = values.reshape(m, n // (quad * pair), quad, pair).swapaxes(1, 2).reshape(m, quad, -1)
     return canonical(in_halves(in_turn(own, 2), 1))
 
 

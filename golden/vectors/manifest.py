@@ -29,8 +29,6 @@ from golden.vectors.word import RESULTS, WordLayout
 
 SCHEMA = 2
 """The schema that is written."""
-_SHOWN = 5
-"""Files of a folder that a message names."""
 BIT_ORDER = (
     "fields from MSB to LSB as listed; element 0 of a field in its least significant bits; matrices "
     "row by row"
@@ -207,7 +205,9 @@ def _why_none(path: Path) -> str:
         )
     ending = path_for("").name
     named = sorted(found.name.removesuffix(ending) for found in path.glob(f"?*{ending}"))
-    shown = ", ".join(named[:_SHOWN]) + ", ..." * (len(named) > _SHOWN)
+    # Files of a folder that a message names.
+    most_shown = 5
+    shown = ", ".join(named[:most_shown]) + ", ..." * (len(named) > most_shown)
     return f"{path}: is a folder, expected a file that mmagold vectors --out wrote; " + (
         f"name one in it: {shown}" if named else f"none lies in it: write one, --out {path / 'v.hex'}"
     )

@@ -28,8 +28,6 @@ MOST = 200_000
 way."""
 BEYOND = 3
 """Times that the largest dot product is added at an end."""
-_STEPS = 16
-"""Dot products that may lead exactly to an end."""
 
 
 def try_long_accumulation(job: Job, engine: str = "fast") -> tuple[VectorSet, Job, Verdict] | None:
@@ -176,12 +174,14 @@ def _onto(ins: Instruction, value: int, least: int = 0) -> list[Operands] | None
     """At least `least` dot products that add up to a number; None if the operands cannot produce it."""
     found: list[Operands] = []
     fmt = ins.formats["d"]
+    # Dot products that may lead exactly to an end.
+    steps = 16
     while value or len(found) < least:
         code = np.array([value & _mask(ins, "d")], fmt.dtype)
         made = operands_for_results(ins.stateless, {}, code, np.zeros(1, np.int64), np.random.default_rng(1))
         operands = {name: made[name][0] for name in ("a", "b")}
         reached = _value(ins, operands)
-        if abs(value - reached) >= abs(value) > 0 or len(found) == _STEPS:
+        if abs(value - reached) >= abs(value) > 0 or len(found) == steps:
             return None
         found.append(operands)
         value -= reached

@@ -54,13 +54,6 @@ Stage = Callable[[Check, Progress], Check]
 
 PRINTED = "printed.log"
 """File in the unit's build folder with the output that it printed."""
-TRAFFIC_SECONDS, TRAFFIC_AT_LEAST = 10.0, 2_000
-"""If the run of a unit under traffic would take longer than these seconds, the number of vectors is reduced
-to a power of two that fits, but not below this minimum; the report gives the number."""
-TRAFFIC_COST = 3
-"""Cycles under TRAFFIC for each cycle at full throughput."""
-_IN_ANY_CASE = 0.5
-"""Share of a budget that the explanation of a failure has, however long the unit was built."""
 
 
 def check(
@@ -105,7 +98,9 @@ def check_dut(
             raise
     # From here on the verdict stands, whatever becomes of what explains it.
     tell(state, VERDICT)
-    more = Budget(max(budget.left(ALL), _IN_ANY_CASE * options.budget))
+    # Share of a budget that the explanation of a failure has, however long the unit was built.
+    in_any_case = 0.5
+    more = Budget(max(budget.left(ALL), in_any_case * options.budget))
     if not state.passed and options.explain and not state.turned:
         state = explain(state, report, more, tell)
     if not state.passed and options.failures is not None:
@@ -369,7 +364,12 @@ def _with_other_reader(refused: ElaborationError, job: Job, engine: str) -> Elab
 def _bearable(count: int, seconds: float) -> int:
     """The number of vectors that run under traffic, for a unit that took this long for all of them
     without."""
-    while count >= 2 * TRAFFIC_AT_LEAST and TRAFFIC_COST * seconds > TRAFFIC_SECONDS:
+    # If the run of a unit under traffic would take longer than these seconds, the number of vectors is
+    # reduced to a power of two that fits, but not below this minimum; the report gives the number.
+    traffic_seconds, traffic_at_least = 10.0, 2_000
+    # Cycles under TRAFFIC for each cycle at full throughput.
+    traffic_cost = 3
+    while count >= 2 * traffic_at_least and traffic_cost * seconds > traffic_seconds:
         count, seconds = count // 2, seconds / 2
     return count
 

@@ -20,9 +20,6 @@ from rtl_tb.engines.builds import HDL
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict
 
-_SHOWN = 6
-"""Declarations that a sentence names."""
-
 
 def declaration_initialisers(verdict: Verdict, dut: Dut) -> list[str]:
     """A sentence about variables of a unit's text that take the value of another signal once, and about bits
@@ -35,8 +32,10 @@ def declaration_initialisers(verdict: Verdict, dut: Dut) -> list[str]:
         return []
     if not found:
         return []
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    said = "; ".join(f"{place}: `{text}`" for place, text in found[:_SHOWN])
+    # Declarations that a sentence names.
+    shown = 6
+    more = f" and {len(found) - shown} more" if len(found) > shown else ""
+    said = "; ".join(f"{place}: `{text}`" for place, text in found[:shown])
     return [
         f"declared with a value that is computed once, when simulation starts, and not again: {said}{more}; "
         f"write a net (`wire`) or an assignment of its own, in a block `automatic`{_constant_bits(verdict)}"

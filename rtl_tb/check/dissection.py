@@ -18,8 +18,6 @@ from rtl_tb.runs.unit import DutRun
 
 ENGINE = "fast"
 """One call is one run of the simulation, and a dissection is many thousand dot products."""
-ASKS = 200_000
-"""The query budget of a dissection of a DUT, in dot products. Chosen, not measured."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -66,7 +64,9 @@ def dissect(job: Job, engine: str, seconds: float, progress: Progress, blind: bo
     if engine != chosen:
         job = replace(job, program=None, simulator="verilator")
     meant = None if blind else job.dut.instruction
-    found = search(DutRun(job, chosen).unit(), seconds=seconds, asks=ASKS, progress=progress, near=meant)
+    # The query budget of a dissection of a DUT, in dot products. Chosen, not measured.
+    asks = 200_000
+    found = search(DutRun(job, chosen).unit(), seconds=seconds, asks=asks, progress=progress, near=meant)
     differs = _differences(found, job.dut.instruction) if found.explains else None
     return Dissection(found, None if differs is None else tuple(differs))
 

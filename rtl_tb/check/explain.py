@@ -47,16 +47,12 @@ VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("verdict", "example", "diagnosis", 
 """The parts of `Story` of rtl_tb/check/report.py: the verdict; the smallest operands that fail; the
 hypotheses; and everything else, in this order."""
 
-_LEAST_REPAIR = 1.0
-"""Seconds below which no change of the text is tried: nothing compiles in less."""
 _EXAMPLE, _HYPOTHESES, _TEXT = 0.25, 0.5, 0.9
 """Shares of the budget at which the smallest example, the hypotheses and the search in the text end; the rest
 is for the capsule."""
 _ALONE, _LATE = 0.77, 0.9
 """On one processor: the shares until which the search in the text has it alone, which is when its single
 changes end (SearchPolicy.searching of _TEXT), and at which hypotheses end."""
-_COMBINING = 20.0
-"""Seconds of the processor for hypotheses of several faults."""
 
 
 @dataclass
@@ -168,13 +164,15 @@ def smallest_operands(state: Check, work: _Work) -> Check:
 def try_hypotheses(state: Check, work: _Work) -> Check:
     """Stage 3. The hypothesis about the arithmetic that explains the wrong results."""
     work.report("looking for the reason", 0, 0)
+    # Seconds of the processor for hypotheses of several faults.
+    combining_seconds = 20.0
     if work.arithmetic:
         with work.given_up("whether a hypothesis explains it is not known"):
             trying = partial(work.report, "trying hypotheses")
             budget = _for_hypotheses(state, work)
             if work.takes_turns:
                 budget = _AfterTheText(budget.seconds, work)
-            combining = _AfterTheText(_COMBINING, work, time.thread_time)
+            combining = _AfterTheText(combining_seconds, work, time.thread_time)
             found = explain_results(work.verdict, work.job, trying, budget, combining, state.example)
             state = replace(state, diagnosis=found)
     return _hinted(state, work)
@@ -350,7 +348,9 @@ def repair_traffic(
     held, are = calm.held_to(state.verdict), f"what they are {calm.without}"
     if job.dut.sources != state.dut.sources or held is None or not held.wrong.any():
         return [], []
-    if budget.left() < _LEAST_REPAIR:
+    # Seconds below which no change of the text is tried: nothing compiles in less.
+    least_repair = 1.0
+    if budget.left() < least_repair:
         return [], [
             f"no change of the text was tried to make all vectors {are}: "
             "the time was up (--repair gives more)"

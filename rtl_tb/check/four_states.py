@@ -19,8 +19,6 @@ from rtl_tb.simulators import simulators
 
 MOST, BITS, LEAST = 256, 1 << 16, 16
 """Vectors of the run: their operands have BITS bits together, which Icarus runs in about a second."""
-PATIENCE = 20.0
-"""Seconds in which a clock cycle must end there."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,9 @@ def compare_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Ve
     """
     vectors = job.vectors[: max(min(MOST, BITS // job.dut.layout.operand_width), LEAST)]
     mine = replace(job.of_some(vectors), simulator="icarus", program=None, waves=None, translate=False)
-    mine = replace(mine, wall_timeout=min(PATIENCE, job.wall_timeout))
+    # Seconds in which a clock cycle must end there.
+    patience = 20.0
+    mine = replace(mine, wall_timeout=min(patience, job.wall_timeout))
     try:
         by = simulators.icarus().version_text
         mine = replace(mine, program=engines.build("selfcheck", mine))

@@ -21,9 +21,6 @@ result, so every kind of operands has to come first behind one. A short run has 
 DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": TRAFFIC, "cocotb": TRAFFIC}
 """The traffic of the first run. `fast` runs all vectors at full throughput, and then once more under TRAFFIC:
 that shows what is wrong only because of traffic."""
-AGAIN, AGAIN_AT_LEAST = 1, 20_000
-"""Vectors that the resets of such a unit may send again, as a multiple of the vectors of the run, and at
-least: each reset sends a sequence again, from its start."""
 HOLES = ("warn", "fail")
 """What a passing check does about reachable cases that no vector tried."""
 
@@ -115,5 +112,8 @@ def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:
     if not vectors.instruction.state or not len(vectors):
         return traffic
     again = float(places(vectors.operands["clear"]).mean()) + 1
-    most = int(max(AGAIN * len(vectors), AGAIN_AT_LEAST) / again)
+    # Vectors that the resets of such a unit may send again, as a multiple of the vectors of the run, and at
+    # least: each reset sends a sequence again, from its start.
+    again_share, again_least = 1, 20_000
+    most = int(max(again_share * len(vectors), again_least) / again)
     return replace(traffic, resets=min(traffic.resets, max(most, 1)))

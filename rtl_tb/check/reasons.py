@@ -39,10 +39,6 @@ SHOWN = 3
 """Warnings that a hint names."""
 MOST = 20_000
 """Wrong elements of tiles among which the example of a fault is searched."""
-_FEW = 200
-"""Vectors of a run that only decides which of them fails by itself."""
-_RESULTS = 64
-"""Results of a unit that stopped answering that are enough for a diagnosis."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,9 @@ def _of_state(
     if ins.modes is not None or not len(found):
         return None
     run = run_of(engine, job, None)
-    candidates = {name: codes[found[:_FEW]] for name, codes in operands.items()}
+    # Vectors of a run that only decides which of them fails by itself.
+    few = 200
+    candidates = {name: codes[found[:few]] for name, codes in operands.items()}
     sequence = behind_its_c(run, ins, candidates, counts, budget=budget)
     if sequence is None:
         return None
@@ -264,7 +262,9 @@ def handshake_hint(verdict: Verdict) -> str:
 def too_few(verdict: Verdict) -> bool:
     """Whether there are too few results for a conclusion: the initial content of a register looks like a
     result."""
-    return silent(verdict) and int(verdict.outcome.received.sum()) < _RESULTS
+    # Results of a unit that stopped answering that are enough for a diagnosis.
+    results = 64
+    return silent(verdict) and int(verdict.outcome.received.sum()) < results
 
 
 def swapped_ports(dut: Dut, diagnosis: Diagnosis | None) -> list[str]:

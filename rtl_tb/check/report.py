@@ -23,8 +23,6 @@ from rtl_tb.runs.example import Example
 
 Report = dict[str, Any]
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
-SHOWN_HOLES = 8
-"""Coverage holes that a report lists by name."""
 
 
 def headline(report: Report) -> str:
@@ -284,8 +282,10 @@ def example_title(example: Report) -> str:
 def coverage_line(coverage: Report) -> str:
     """Coverage in one line, holes by name."""
     holes = coverage["holes"]
-    more = f" and {len(holes) - SHOWN_HOLES} more" if len(holes) > SHOWN_HOLES else ""
-    text = f"; not hit: {', '.join(holes[:SHOWN_HOLES])}{more}" if holes else ""
+    # Coverage holes that a report lists by name.
+    shown_holes = 8
+    more = f" and {len(holes) - shown_holes} more" if len(holes) > shown_holes else ""
+    text = f"; not hit: {', '.join(holes[:shown_holes])}{more}" if holes else ""
     return (
         f"functional coverage of {coverage['vectors']:,} {coverage['noun']}: "
         f"{coverage['percent']:.1f} % of {coverage['reachable']} reachable bins{text}"

@@ -22,17 +22,6 @@ _PARTS = {
 """The parts of a traffic, their names, and where to look if one makes results wrong."""
 
 
-_SOME = 500
-"""Failing vectors up to which a unit is run without traffic first: if all of these also fail then, the
-traffic is not the cause."""
-_BY_CHANCE = 20
-"""Traffic is the cause if at most one in 20 of the vectors that are wrong only with it is wrong only without
-it; if there are more, the answers change at random. Vectors that are wrong only with traffic are also more
-than one in 20 of all wrong ones, or several."""
-_SEVERAL = 8
-"""Vectors that are wrong only with traffic, and none only without it: chance does that once in 256 times."""
-
-
 @dataclass(frozen=True)
 class TrafficFault:
     """A unit without the traffic under which it fails.
@@ -70,7 +59,10 @@ def isolate_traffic(verdict: Verdict, engine: str, job: Job) -> TrafficFault | N
         return None
     none = replace(job, traffic=replace(traffic, **dict.fromkeys(there, 0)), waves=None)
     failing = np.flatnonzero(verdict.failed)
-    end = int(failing[:_SOME][-1]) + 1 if len(failing) else len(job.vectors)
+    # Failing vectors up to which a unit is run without traffic first: if all of these also fail then, the
+    # traffic is not the cause.
+    some = 500
+    end = int(failing[:some][-1]) + 1 if len(failing) else len(job.vectors)
     broken = bool(verdict.outcome.failures)
     try:
         calm = _judged(engine, replace(none, vectors=job.vectors[:end]))
@@ -112,7 +104,13 @@ def _only_with_traffic(verdict: Verdict, calm: Verdict) -> bool:
         return lost > 0
     gained = int((calm.failed & ~verdict.failed).sum())
     either = int((calm.failed & verdict.failed).sum())
-    return gained * _BY_CHANCE < lost and (lost * _BY_CHANCE > either or lost >= _SEVERAL)
+    # Traffic is the cause if at most one in 20 of the vectors that are wrong only with it is wrong only
+    # without it; if there are more, the answers change at random. Vectors that are wrong only with traffic
+    # are also more than one in 20 of all wrong ones, or several.
+    by_chance = 20
+    # Vectors that are wrong only with traffic, and none only without it: chance does that once in 256 times.
+    several = 8
+    return gained * by_chance < lost and (lost * by_chance > either or lost >= several)
 
 
 @dataclass

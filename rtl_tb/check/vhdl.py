@@ -25,8 +25,6 @@ _KINDS = {
     re.compile(r"\bnow\b", re.IGNORECASE): "asks for the time of the simulation",
 }
 """Influences, by the constructs of the text."""
-_SHOWN = 8
-"""Signals that a sentence names."""
 
 
 def notes(dut: Dut, verdict: Verdict) -> list[str]:
@@ -46,10 +44,12 @@ def _metavalues(verdict: Verdict) -> Iterator[str]:
 
 def _never_assigned(dut: Dut) -> Iterator[str]:
     lint = ghdl.lint(dut)
+    # Signals that a sentence names.
+    shown = 8
     if lint.never:
-        more = f"; and {len(lint.never) - _SHOWN} more" if len(lint.never) > _SHOWN else ""
+        more = f"; and {len(lint.never) - shown} more" if len(lint.never) > shown else ""
         yield (
-            f"nothing assigns {'; '.join(lint.never[:_SHOWN])}{more}. It holds 'U', or what its "
+            f"nothing assigns {'; '.join(lint.never[:shown])}{more}. It holds 'U', or what its "
             "declaration or its type begins with, which no chip does"
         )
     if lint.refused:

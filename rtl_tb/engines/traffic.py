@@ -63,9 +63,7 @@ def _shares() -> npt.NDArray[np.float64]:
 LENGTHS, SHARES = np.arange(1, _MOST + 1, dtype=np.uint32), _shares()
 """The lengths that a wait has, in cycles, and the share of each."""
 _SURE, _SURE_FROM = 300, 16
-"""A wait that a run with this many waits has in any case, more than an 8-bit counter counts; the result
-before such a gap waits for _ALONE cycles with nothing behind it."""
-_ALONE = 64
+"""A wait that a run with this many waits has in any case, more than an 8-bit counter counts."""
 _DELAYS = np.array([*range(1, 9), *range(1, 9), *range(1, 9), 12, 16, 24, 32, 48, 64, 128])
 """Cycles from when a vector was taken to the reset: each stage of a pipeline loses it once."""
 
@@ -98,8 +96,10 @@ def plan(traffic: Traffic, count: int) -> Plan:
         longest = (gaps[1:] & (ENGAGED - 1))[alone]
         stalls[alone] = ENGAGED | np.minimum(_lengths(len(alone), stall), longest)
     longest_gap, longest_stall = _with_a_long_one(gaps), _with_a_long_one(stalls)
+    # The result before the longest gap waits with nothing behind it, for this many cycles.
+    lone_stall = 64
     if longest_gap and longest_stall is not None and longest_gap - 1 != longest_stall:
-        stalls[longest_gap - 1] = ENGAGED | _ALONE
+        stalls[longest_gap - 1] = ENGAGED | lone_stall
     return Plan(gaps, stalls, _others(count, other), _resets(traffic.resets, count, reset))
 
 

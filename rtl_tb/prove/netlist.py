@@ -34,16 +34,8 @@ from rtl_tb.simulators import translators
 
 _FILE = "netlist.json"
 _COMMANDS = ("flatten", "memory -nordff", "opt_clean", f"write_json {_FILE}")
-LONGEST = 512
-"""Cycles from the operands to the result at most: twice the latency that rtl check measures."""
-_PATIENCE = 64
-"""Cycles after the reset in which the unit must take operands."""
-_CASES = 64
-"""Operands on which it is looked whether a result depends on more than them."""
 _PIECE = re.compile(r"(.*)\[(\d+)(?::(\d+))?\]")
 """Bits of a signal: name[high:low], or name[bit]."""
-_DEEP = 1_000_000
-"""Calls within calls that Python allows: a cell is read by those that it feeds."""
 _STEADY = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$adff", "$adffe", "$aldff", "$aldffe")
 """Registers that are read: of one clock, with an enable, and a reset or load of either kind."""
 
@@ -100,15 +92,19 @@ def transaction(
     module = read(dut)
     _check_one_reading(dut, module)
     reset = dut.reset.cycles if dut.reset else 1  # the wrapper has registers of its own
+    # Cycles after the reset in which the unit must take operands.
+    patience = 64
     # 1. When does it take operands? The first cycle after the reset in which it is ready for certain.
-    for waited in range(_PATIENCE):
+    for waited in range(patience):
         netlist = Netlist(module, words, operands, reset, reset + waited, label)
         if netlist.port("in_ready", netlist.taken).constant == 1:
             break
     else:
-        raise Unreadable(f"{dut.name}: it takes no operands in {_PATIENCE} cycles after the reset")
+        raise Unreadable(f"{dut.name}: it takes no operands in {patience} cycles after the reset")
+    # Cycles from the operands to the result at most: twice the latency that rtl check measures.
+    longest = 512
     # 2. When is the result there? Whether it is must not depend on operands: then the latency is fixed.
-    for latency in range(LONGEST):
+    for latency in range(longest):
         valid = netlist.port("out_valid", netlist.taken + latency)
         if valid.constant is None:
             raise Unreadable(
@@ -118,7 +114,7 @@ def transaction(
         if valid.constant:
             break
     else:
-        raise Unreadable(f"{dut.name}: no result in {LONGEST} cycles after the operands")
+        raise Unreadable(f"{dut.name}: no result in {longest} cycles after the operands")
     result = netlist.port("out_data", netlist.taken + latency)
     # One transaction has one result: with the valid of a second one the unit is wrong, whatever its data.
     pulse = dut.handshake.kind != "latency" and not dut.handshake.level
@@ -188,9 +184,11 @@ def _without_names(module: Mapping[str, Any]) -> Any:
 def _heeds(result: Word, variables: Sequence[Word], one: Word) -> bool:
     """Whether a result is seen to change with a variable alone."""
     rng = random.Random(1)
-    columns = {str(each.value): [rng.getrandbits(each.width) for _ in range(_CASES)] for each in variables}
+    # Operands on which it is looked whether a result depends on more than them.
+    cases = 64
+    columns = {str(each.value): [rng.getrandbits(each.width) for _ in range(cases)] for each in variables}
     before = evaluate([result], columns)[result]
-    columns[str(one.value)] = [rng.getrandbits(one.width) for _ in range(_CASES)]
+    columns[str(one.value)] = [rng.getrandbits(one.width) for _ in range(cases)]
     return bool((evaluate([result], columns)[result] != before).any())
 
 
@@ -242,7 +240,9 @@ class Netlist:
         self.module, self.words, self.operands, self.reset, self.taken = module, words, operands, reset, taken
         self._drivers: dict[int, tuple[str, str, int]] = {}
         self._cells: dict[tuple[str, int], Word | None] = {}
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
+        # Calls within calls that Python allows: a cell is read by those that it feeds.
+        deep = 1_000_000
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), deep))
         self._clock = module["ports"]["clk"]["bits"][0]
         for name, cell in module["cells"].items():
             for port, bits in cell["connections"].items():

@@ -41,15 +41,10 @@ from rtl_tb.prove.netlist import Transaction
 from rtl_tb.prove.problem import changed_problem, problem_of, results_of_models
 from rtl_tb.runs.verdict import judge
 
-_SIMULATED = 2_000
-"""Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys: one
-that has a branch for each tool is found by a handful."""
 ANSWERS = "answers.txt"
 """In the build folder of a unit: what a search that was interrupted goes on from."""
 _SEED = 1
 """Of the changes of the specification that a proof is tried on."""
-_AROUND = 2_000
-"""Vectors that are run with a counterexample: other wrong results show a diagnosis what the fault is."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +176,10 @@ def _wrong(dut: Dut, build: Path, like: Dut | None, columns: Mapping[str, Values
 def _simulated(found: Proof, options: Options, tell: Tell) -> Proof:
     """A proof of the netlist that the simulator bears out, with its traffic; OPEN where it does not."""
     tell("running vectors of the proved unit")
-    plain = replace(options, vectors=None, count=_SIMULATED, first=0, explain=False, failures=None)
+    # Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys:
+    # one that has a branch for each tool is found by a handful.
+    simulated = 2_000
+    plain = replace(options, vectors=None, count=simulated, first=0, explain=False, failures=None)
     check = check_dut(found.dut, replace(plain, four_states=False, synthesis="off"), None, None)
     if check.verdict.passed:
         return found
@@ -250,7 +248,9 @@ def _replayed(
     folder = options.failures or Path("failures")
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{dut.name}-counterexample.npz"  # stays: the report says how to run it again
-    write(file, join([one, default_set(unit, _AROUND, 1, dut.level)]))
+    # Vectors that are run with a counterexample: other wrong results show a diagnosis what the fault is.
+    around = 2_000
+    write(file, join([one, default_set(unit, around, 1, dut.level)]))
     check = check_dut(dut, replace(options, vectors=file, count=None, first=0), None, listen)
     single = {name: codes[0] for name, codes in operands.items()}
     if check.verdict.failed[0]:

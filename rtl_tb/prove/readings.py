@@ -32,8 +32,6 @@ from rtl_tb.dut.text import read
 from rtl_tb.prove.flow import SIGNALS, Flow, part_of, within
 from rtl_tb.prove.side_effects import SideEffects
 
-HALF_A_CYCLE = 5.0
-"""Nanoseconds; the engines' clock has 10."""
 MACROS = (
     *("SYNTHESIS", "VERILATOR", "verilator", "verilator3", "__ICARUS__", "COCOTB_SIM"),
     *("YOSYS", "__slang__", "__slang_major__", "__slang_minor__"),
@@ -284,8 +282,10 @@ class _Unit:
                 found.append((node.timing, False))
 
         body.visit(look)
+        # Nanoseconds; the engines' clock has 10.
+        half_a_cycle = 5.0
         for timing, register in found:
-            if not (register and self._nanoseconds(timing, process) < HALF_A_CYCLE):
+            if not (register and self._nanoseconds(timing, process) < half_a_cycle):
                 yield f"{self._place(process)}: a delay or event within a process, which synthesis ignores"
 
     def _nanoseconds(self, timing: Any, process: Any) -> float:

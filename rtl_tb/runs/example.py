@@ -25,10 +25,6 @@ from rtl_tb.runs.sequences import smallest_sequence
 from rtl_tb.runs.unit import DutRun
 from rtl_tb.runs.verdict import Verdict
 
-_STARTS = 256
-"""Failing vectors of which the simplest is made smaller: a fault that one in ten of them shows most simply is
-nearly surely among these."""
-
 
 @dataclass(frozen=True)
 class Example:
@@ -184,7 +180,10 @@ def _simplest(verdict: Verdict, first: int) -> int:
     """Of the first failing vectors the one with the least to read: what is made smaller from there seldom
     ends far from the smallest. It fails as the first one does: with X or not, and `of_one_kind`."""
     ins, operands = verdict.vectors.instruction, verdict.vectors.operands
-    rows = np.union1d(np.flatnonzero(verdict.failed)[:_STARTS], [first])
+    # Failing vectors of which the simplest is made smaller: a fault that one in ten of them shows most
+    # simply is nearly surely among these.
+    starts = 256
+    rows = np.union1d(np.flatnonzero(verdict.failed)[:starts], [first])
     same = verdict.unknown[rows] == verdict.unknown[first]
     tried = picked(operands, rows)
     alike = of_one_kind(ins, picked(operands, first), lambda _: same)(tried)

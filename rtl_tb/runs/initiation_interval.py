@@ -20,17 +20,8 @@ from rtl_tb.runs.verdict import Verdict, judge
 
 FEW = 100
 """Vectors of a run: enough for an interval that is too short to spoil many."""
-_LEAST = 0.05
-"""Share of failing vectors from which it is tried: at full throughput an interval that is too short spoils
-more."""
-_FEWER = 4
-"""If another handshake is what the unit needs, at most one of this many failing vectors still fails with it:
-faults of the arithmetic may be left."""
 _HANGS = 4.0
 """Seconds in which a clock cycle has to end: Icarus may evaluate for ever what Verilator takes."""
-_WIDE = 64
-"""Cycles of the longest interval that is tried, or twice the latency: serial units take a cycle for
-each bit."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +73,10 @@ def initiation_interval(verdict: Verdict, engine: str, job: Job) -> InitiationIn
     shake = job.dut.handshake
     if shake.kind == "combinational" or shake.channels:
         return None
-    if verdict.failed.mean() < _LEAST and not verdict.outcome.failures:
+    # Share of failing vectors from which it is tried: at full throughput an interval that is too short
+    # spoils more.
+    least = 0.05
+    if verdict.failed.mean() < least and not verdict.outcome.failures:
         return None
     try:
         if job.simulator in ("verilator", "icarus"):
@@ -116,14 +110,20 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
     before = failing(shake)
     if not before:
         return None
-    low, high = shake.interval, max(_WIDE, 2 * (shake.latency or 0))
+    # Cycles of the longest interval that is tried, or twice the latency: serial units take a cycle for each
+    # bit.
+    wide = 64
+    low, high = shake.interval, max(wide, 2 * (shake.latency or 0))
     fixed = shake.kind == "valid_ready" or shake.hold or shake.level
-    if not fixed and low < high and _FEWER * (few := failing(replace(shake, interval=high))) <= before:
+    # If another handshake is what the unit needs, at most one of this many failing vectors still fails with
+    # it: faults of the arithmetic may be left.
+    fewer = 4
+    if not fixed and low < high and fewer * (few := failing(replace(shake, interval=high))) <= before:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if failing(replace(shake, interval=middle)) <= few else (middle, high)
         return InitiationInterval(job.dut, replace(shake, interval=high), len(vectors), few)
-    best, least = None, before // _FEWER + 1
+    best, least = None, before // fewer + 1
     for new in filter(None, (_only_if_ready(shake), *_held(shake))):  # the mildest first
         if new != shake and (left := failing(new)) < least:
             best, least = new, left

@@ -26,8 +26,6 @@ operand in a cycle, or waits in a queue."""
 _COUNT, _LEAST = 2048, 64
 """Vectors of a measurement where they come in every cycle, and the least where they do not: some operands
 of a faulty unit are right by chance, never a quarter of this number."""
-_APART, _CHANCE = 8.0, 1e-3
-"""By how many standard deviations of all other latencies, at least so large, the best one stands out."""
 Bits = npt.NDArray[Any]
 
 
@@ -144,4 +142,6 @@ def _likest(expected: Bits, actual: Bits, usable: Bits, bits: int, interval: int
     others = np.delete(alike, best) if interval == 1 else alike[alike < alike[best] / 2]
     if not len(others):
         return None
-    return best if alike[best] - others.mean() > _APART * max(float(others.std()), _CHANCE) else None
+    # By how many standard deviations of all other latencies, at least so large, the best one stands out.
+    apart, chance = 8.0, 1e-3
+    return best if alike[best] - others.mean() > apart * max(float(others.std()), chance) else None

@@ -20,11 +20,6 @@ from rtl_tb.runs.verdict import Verdict, judge, silent
 
 FEW = 200
 """Vectors of a run that only asks whether the unit answers at all."""
-_FAILING = 0.5
-"""Least share of failing vectors for which a polarity is tried: the wrong one hardly leaves any."""
-_EXPLAINED = 0.25
-"""Share of the vectors of a unit that does not answer that is right at least with the right polarity,
-whatever else is wrong."""
 _TOGETHER = (("input valid", "output valid"), ("input ready", "output ready"))
 """Signals that somebody who makes one active low makes active low, too."""
 
@@ -82,6 +77,9 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
     before, _ = _computed(without_traffic)
     if 2 * _right(without_traffic) > len(quiet.vectors):  # without traffic it works
         return None
+    # Share of the vectors of a unit that does not answer that is right at least with the right polarity,
+    # whatever else is wrong.
+    explained = 0.25
     for signals in choices(job.dut):
         try:
             again = replace(quiet, dut=turned_over(job.dut, signals))
@@ -91,7 +89,7 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
         computed, asked_for = _computed(found)
         kept = not found.outcome.failures and not found.missing.any()
         # An answer where there was none speaks for itself; of a unit that answers, some right results do not.
-        share = _EXPLAINED if silent(verdict) else 1.0
+        share = explained if silent(verdict) else 1.0
         if kept and computed >= max(share * asked_for, 2 * before, 1):
             return Polarity(job.dut, signals, _right(found), len(quiet.vectors))
     return None
@@ -105,7 +103,9 @@ def _suspect(verdict: Verdict, dut: Dut) -> bool:
     answers_itself = dut.handshake.kind in ("valid", "valid_ready")
     if answers_itself and not verdict.outcome.failures:
         return False
-    return bool(verdict.failed.mean() > _FAILING)
+    # Least share of failing vectors for which a polarity is tried: the wrong one hardly leaves any.
+    failing = 0.5
+    return bool(verdict.failed.mean() > failing)
 
 
 def _right(verdict: Verdict) -> int:

@@ -25,8 +25,6 @@ from rtl_tb.runs.unit import DutRun
 
 Progress = Callable[[int, int], None]
 Flags = npt.NDArray[np.bool_]
-LONGEST = 2048
-"""Vectors before the failing one that are tried with it."""
 RUNS = 80
 """Runs of the DUT that may be spent on making a sequence simpler."""
 
@@ -140,7 +138,9 @@ class _Made:
 def _shortest(run: DutRun, operands: Operands, vector: int) -> Operands | None:
     """The shortest stretch of the vectors before a failing one, up to it, that fails alone, cut behind its
     first wrong result."""
-    for before in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, LONGEST):
+    # Vectors before the failing one that are tried with it.
+    longest = 2048
+    for before in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, longest):
         start = max(vector - before, 0)
         if run.job.dut.reset is None:
             start = int(starts(operands["clear"], np.array([start]))[0])

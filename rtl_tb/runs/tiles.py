@@ -13,8 +13,6 @@ from rtl_tb.runs.verdict import Verdict
 
 Flags = npt.NDArray[np.bool_]
 Codes = npt.NDArray[Any]
-NAMED = 4
-"""Elements that a sentence names one by one."""
 
 
 def wrong_elements(verdict: Verdict, policy: ComparePolicy) -> Flags:
@@ -99,7 +97,9 @@ def _named(places: Flags) -> str:
         return f"row{_list(rows)}"
     if places[:, columns].all():
         return f"column{_list(columns)}"
-    if places.sum() > NAMED:
+    # Elements that a sentence names one by one.
+    named = 4
+    if places.sum() > named:
         return f"{int(places.sum())}, in row{_list(rows)} and column{_list(columns)},"
     return ", ".join(f"d[{row}][{column}]" for row, column in np.argwhere(places).tolist())
 

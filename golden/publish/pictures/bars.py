@@ -9,7 +9,6 @@ from golden.number.formats import Format
 from golden.program.widths import Node
 from golden.publish.pictures import svg
 
-HEIGHT = 16
 _TAIL = 5
 """Bits' worth of hatching for a tail of unknown length."""
 
@@ -54,9 +53,10 @@ def bar(scale: Scale, y: float, above: int, segments: Sequence[Segment]) -> list
 
 
 def _segment(x: float, y: float, width: float, segment: Segment, bit: float) -> list[str]:
-    parts = [svg.rect(x, y, width, HEIGHT, segment.style)]
+    height = 16  # pixels of a bar
+    parts = [svg.rect(x, y, width, height, segment.style)]
     if segment.style == "lost":
-        parts.append(hatch(x, y, width, HEIGHT))
+        parts.append(hatch(x, y, width, height))
     elif bit >= 4:
         ticks = "".join(
             f"M{svg.number(x + i * bit)} {svg.number(y)}v3" for i in range(1, round(segment.bits))

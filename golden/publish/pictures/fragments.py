@@ -31,8 +31,6 @@ OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 _FONT = 10
 _MARGIN, _HEAD, _ROW_HEAD = 8.0, 40.0, 30.0
 _ROOM = svg.WIDTH - 2 * _MARGIN - _ROW_HEAD
-_READOUT = 64.0
-"""Room for the words "lane 127"."""
 _Place = tuple[float, float, tuple[int, int, int]]
 """x, y and (block, row, column) of a cell that is drawn."""
 
@@ -127,7 +125,9 @@ def _lanes(layout: Layout, words: Words) -> _Drawn:
 
 
 def _figure(head: tuple[str, str], drawn: _Drawn, name: str, words: str) -> str:
-    heads = svg.width_of(head[0], 12 * svg.BOLD) + _READOUT, svg.width_of(head[1], 10.5)
+    # Room for the words "lane 127".
+    readout_width = 64.0
+    heads = svg.width_of(head[0], 12 * svg.BOLD) + readout_width, svg.width_of(head[1], 10.5)
     width = min(max(drawn.right, *(_MARGIN + words for words in heads)) + _MARGIN, svg.WIDTH)
     readout = {
         "class": "mg-text mg-readout",

@@ -21,7 +21,6 @@ SIDE = (WIDE + 22, svg.WIDTH - LEFT)
 BAR_LEFT, BAR_RIGHT = 96.0, RIGHT - 8
 GAP = 32.0
 """Height between stages, where wires carry their widths."""
-_LINE = 14.0
 MANY, DOTS, FEW, ONE = (44.0, 100.0, 190.0), 145.0, (44.0, 100.0, 156.0), (100.0,)
 C, C_EXPONENT, EXPONENT = 540.0, 514.0, 350.0
 
@@ -110,13 +109,14 @@ class Sheet:
         heads = svg.wrap(title, width - 16, 12 * svg.BOLD)
         lines = [line for note in notes for line in svg.wrap(note, width - 16, 10.5)]
         head = 6 + 15 * len(heads)
-        height = head + body + _LINE * len(lines) + 6
+        line_height = 14.0  # pixels of a line of notes
+        height = head + body + line_height * len(lines) + 6
         self.parts.append(svg.rect(LEFT, top, width, height, style, rx=4))
         for i, words in enumerate(heads):
             self.parts.append(svg.text(LEFT + 8, top + 16 + 15 * i, words, font_size=12, font_weight="bold"))
         for i, words in enumerate(lines):
             self.parts.append(
-                svg.text(LEFT + 8, top + head + body + 11 + _LINE * i, words, "muted", font_size=10.5)
+                svg.text(LEFT + 8, top + head + body + 11 + line_height * i, words, "muted", font_size=10.5)
             )
         self.y = top + height
         return top + head

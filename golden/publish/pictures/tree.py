@@ -31,9 +31,6 @@ from golden.program.steps import (
 )
 from golden.publish.pictures import svg
 
-_WIDEST = (9, 7, 5, 4)
-"""Children of a fused node that are drawn; more are abbreviated.
-The first that makes the tree fit is taken."""
 _SLOT, _STRETCH = 26.0, 1.7
 _LEVEL = 34.0
 
@@ -157,7 +154,10 @@ def _has_c(tree: Tree) -> bool:
 def abbreviated(tree: Tree, width: float = svg.WIDTH - 32) -> Tree:
     """The tree with long rows of leaves, long chains and large subtrees of one kind cut short; hidden
     terms are counted."""
-    for widest in _WIDEST:
+    # Children of a fused node that are drawn; more are abbreviated. The first that makes the tree fit is
+    # taken.
+    limits = (9, 7, 5, 4)
+    for widest in limits:
         short = _short_chain(_short_rows(tree, widest))
         leaves: list[_Placed] = []
         _place(short, leaves)
