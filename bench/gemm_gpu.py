@@ -15,8 +15,8 @@ import torch
 
 import golden
 from golden.kernels.order import steps_of
-from golden.tensors.conversion import raw
 from golden.tensors.cuda_source import machine_code
+from golden.tensors.device_product import raw
 from golden.tensors.dtypes import tensor_of
 from mmagold.torch import emulated_matmul
 

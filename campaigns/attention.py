@@ -23,7 +23,7 @@ from attention_log2 import log2_approx
 
 import golden
 from golden.kernels.plan import Plan
-from golden.tensors.conversion import raw
+from golden.tensors.device_product import raw
 
 HEADS, QUERIES, SPREAD = 4, 128, 3
 FORMATS = {torch.float16: "f16", torch.bfloat16: "bf16"}

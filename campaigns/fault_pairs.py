@@ -26,8 +26,8 @@ from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.engines.job import Job
-from rtl_tb.qualify.explanations import explanations
 from rtl_tb.qualify.mutants import Mutant, load_mutants
+from rtl_tb.qualify.qualification import explanations
 from rtl_tb.runs.latency import measure
 from rtl_tb.runs.verdict import judge
 

@@ -44,9 +44,9 @@ from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.locate.result import Repair
 from rtl_tb.locate.search import find_repairs
-from rtl_tb.qualify.explanations import explanations
 from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, read_mutants
 from rtl_tb.qualify.mutator import KINDS, changes_of, planted, together
+from rtl_tb.qualify.qualification import explanations
 from rtl_tb.runs.latency import measure
 from rtl_tb.runs.verdict import Verdict, judge
 

@@ -6,7 +6,7 @@ Units take turns; in a unit every place of its text that may be changed has the 
 (rtl_tb/qualify/mutator.py). What does not build, or has the netlist of its unit, is drawn anew. Each mutant
 runs on the vectors that `rtl check` draws by itself, at full throughput and under its short traffic; nothing
 is diagnosed. A mutant that fewer than LEAST vectors meet is compared with its unit by a solver
-(rtl_tb/qualify/equivalence.py): the two are proved to answer alike, or operands on which they differ are
+(rtl_tb/qualify/qualification.py): the two are proved to answer alike, or operands on which they differ are
 found, and run in the simulator.
 
 .venv/bin/python campaigns/random_mutants.py --again mutants.json --out again.json
@@ -47,9 +47,9 @@ from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError
-from rtl_tb.qualify.equivalence import SAME, compare, replayed
 from rtl_tb.qualify.mutants import UNITS
 from rtl_tb.qualify.mutator import Change, changes_of, draw, planted
+from rtl_tb.qualify.qualification import SAME, compare, replayed
 from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 

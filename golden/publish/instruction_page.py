@@ -7,20 +7,24 @@ unit (`families.own_group`).
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Hashable, Iterator
 from functools import partial
 
-from golden.catalog import architectures
+from golden.catalog import architectures, relatives
+from golden.catalog.lookup import instruction
 from golden.catalog.unit_text import unit_text
-from golden.explain.markdown import figure
+from golden.explain.markdown import SITE, figure, link, table
 from golden.files.escape import markdown as escaped
 from golden.model.instruction import Instruction
-from golden.publish import answers, computation, evidence, ieee, related, variants
+from golden.publish import answers, computation, evidence, ieee, variants
 from golden.publish.dot_text import name_argument
-from golden.publish.families import Group, groups
+from golden.publish.families import Group, group_of, groups, siblings
 from golden.publish.pictures import fragments as pictures
+from golden.publish.program_text import changed_parameters, program_text, summing, value_text
 from golden.publish.templating import Page, render
+from golden.publish.variants import sass_text
 from golden.registers.layouts import Layout
 from golden.vectors.c_header import identifier
 
@@ -41,7 +45,7 @@ def write(architecture: str, slug: str) -> str:
     it)."""
     group = next(group for group in groups(architecture) if group.slug == slug)
     title, rest_of_page = markdown(group).split("\n\n", 1)
-    return "\n\n".join(part for part in (title, related.tabs(group), rest_of_page) if part)
+    return "\n\n".join(part for part in (title, tabs(group), rest_of_page) if part)
 
 
 def markdown(group: Group) -> str:
@@ -79,7 +83,7 @@ def rest(group: Group) -> list[str]:
         ("Example", answers.example(group)),
         ("Against IEEE 754", answers.against_ieee(group)),
         ("Fragments", fragments(group)),
-        ("Other architectures", related.elsewhere(group) if catalogued else ""),
+        ("Other architectures", elsewhere(group) if catalogued else ""),
         ("Timing", evidence.timing(group) if catalogued else ""),
         ("Evidence", evidence.evidence(group)),
     ]
@@ -213,3 +217,117 @@ def _elsewhere(ins: Instruction) -> str:
     if ins.is_custom:
         return "The unit has no register layout: its operands are dot products or matrices as given."
     return ins.traits.placement or "The spec has no register layout of this instruction."
+
+
+def tabs(group: Group) -> str:
+    """The pages of the same family on this architecture as tabs, this one marked; empty where it is alone."""
+    family = siblings(group)
+    if len(family) < 2:
+        return ""
+    names = [one.title.partition(": ")[2] for one in family]
+    if len(set(names)) < len(names):
+        names = [one.title for one in family]
+    items = [
+        f'<a href="{SITE}{one.path}"{" aria-current=page" if one == group else ""}>{html.escape(name)}</a>'
+        for one, name in zip(family, names, strict=True)
+    ]
+    return f'<nav class="mg-tabs" aria-label="Same family">{" ".join(items)}</nav>'
+
+
+def elsewhere(group: Group) -> str:
+    """One row for each other architecture: the page of the same instruction,
+    or of one with the same operands."""
+    rows = [_row(group, name) for name in architectures.architectures() if name != group.architecture]
+    head = ("Architecture", "Instruction", "Relation", "SASS", "Arithmetic")
+    own = (
+        f"On {_architecture_title(group.architecture)}: {sass_list(group)}."
+        if group.representative.sass
+        else ""
+    )
+    rule = (
+        "The same name where the architecture has it; else the instruction with the same operand formats "
+        "whose shape is nearest. Arithmetic is compared for this page's example variant."
+    )
+    return "\n\n".join(part for part in (own, rule, table(head, rows)) if part)
+
+
+def sass_list(group: Group) -> str:
+    """The SASS mnemonics of the variants, the first few."""
+    names = list(dict.fromkeys(sass_text(ins) for ins in group.variants))
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def _architecture_title(architecture: str) -> str:
+    return architectures.get_architecture(architecture).title
+
+
+def _row(group: Group, architecture: str) -> tuple[str, ...]:
+    mine, other = counterpart(group, architecture)
+    place = link(_architecture_title(architecture), f"architectures/{architecture}.md")
+    if mine is None or other is None:
+        return place, "none", "-", "-", "-"
+    page = group_of(other)
+    relation = "same name" if other.name == mine.name else "same operand formats"
+    return place, link(page.title, page.path), relation, sass_text(other), difference(mine, other)
+
+
+def counterpart(group: Group, architecture: str) -> tuple[Instruction | None, Instruction | None]:
+    """A variant of the group and what stands for it on another architecture; None where nothing does."""
+    names = architectures.get_architecture(architecture).names()
+    variants = sorted(group.variants, key=lambda ins: ins is not group.representative)
+    same = next((ins for ins in variants if ins.name in names), None)
+    if same is not None:
+        return same, instruction(architecture, same.name)
+    mine = group.representative
+    near = min(
+        _alike(mine, architecture),
+        key=lambda ins: (ins.emulated, abs(ins.k - mine.k), ins.m * ins.n),
+        default=None,
+    )
+    return (mine, near) if near is not None else (None, None)
+
+
+def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
+    """Instructions of the other architecture that take the same operands, one for each group of theirs."""
+    for group in groups(architecture):
+        for ins in group.variants:
+            alike = (
+                ins.formats == mine.formats
+                and ins.pattern == mine.pattern
+                and ins.scale_block == mine.scale_block
+            )
+            if alike and ins.traits.modifiers == mine.traits.modifiers:
+                yield ins
+                break
+
+
+def difference(mine: Instruction, other: Instruction) -> str:
+    """How the other's arithmetic differs:
+    algorithm, parameters, how the products are split into operations."""
+    if relatives.arithmetic(mine) == relatives.arithmetic(other):
+        return "the same"
+    first, second = summing(mine), summing(other)
+    if first.algorithm != second.algorithm:
+        return f"differs: `{second.algorithm}`, here `{first.algorithm}`"
+    found = [
+        f"{name} {value_text(theirs)} (here {value_text(ours)})"
+        for name, ours, theirs in changed_parameters(mine, other)
+    ]
+    if _rounds_elsewhere(mine, other):
+        found.append(f"{_sequence(other)} (here {_sequence(mine)})")
+    if found:
+        return f"differs: {'; '.join(found)}"
+    return "the same" if mine.k == other.k else f"the same, over K = {other.k} (here {mine.k})"
+
+
+def _rounds_elsewhere(mine: Instruction, other: Instruction) -> bool:
+    """Whether two programs of the same algorithm round in other places: not where both are one sum over
+    all of k."""
+    single = len(mine.program.operations) == len(other.program.operations) == 1
+    return not single and _sequence(mine) != _sequence(other)
+
+
+def _sequence(ins: Instruction) -> str:
+    """The operations in words; of a single one also how many products it takes."""
+    text = program_text(ins)
+    return f"{text} of {len(summing(ins).k_index)}" if " of " not in text else text

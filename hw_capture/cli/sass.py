@@ -230,7 +230,7 @@ def _rebuild(arch: str | None, where: Path) -> None:
 def _compiled(targets: list[str]) -> Any:
     """Each target with its table, compiled now."""
     from golden.catalog.ptx_forms import load
-    from hw_capture.kernels.ptx_to_sass import translate
+    from hw_capture.kernels.isolate import translate
 
     with progress_bar() as progress:
         for done, target in enumerate(targets):

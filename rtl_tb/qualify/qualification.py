@@ -9,7 +9,7 @@ A set of vectors is worth what it finds. Each mutant of rtl_tb/mutants/ is a ref
 fault; a vector kills it when the unit's answer is wrong or never comes, and a protocol failure kills it too.
 The result also has what the same number of uniformly random vectors finds. Then the diagnosis must name the
 planted fault. Where seconds are given for it, a mutant that survives is proved to be equivalent to its unit,
-or refuted by operands (rtl_tb/qualify/equivalence.py): else nobody knows which of the two it is.
+or refuted by operands (rtl_tb/qualify/qualification.py): else nobody knows which of the two it is.
 """
 
 from __future__ import annotations
@@ -17,26 +17,110 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from golden.circuit.words import CircuitError
 from golden.errors import MmagoldError
+from golden.identify.diagnosis import diagnose
+from golden.program.signature import Operands
+from golden.proof.problem import operands_of
 from golden.proof.sweep import OPEN, PROVED, REFUTED
+from golden.proof.verdict import Outcome, decide
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.workers.pool import workers
 from rtl_tb import engines
+from rtl_tb.check.reasons import flag_reasons
 from rtl_tb.dut.description import Dut, load_dut
-from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
-from rtl_tb.qualify.equivalence import Equivalence, compare, replayed
-from rtl_tb.qualify.explanations import explanations
+from rtl_tb.prove.netlist import Unreadable
+from rtl_tb.prove.problem import problem_of_pair
+from rtl_tb.prove.proof import simulation_of
 from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
 from rtl_tb.qualify.mutants import Mutant, load_mutants
+from rtl_tb.runs.dots import as_dots
 from rtl_tb.runs.latency import measure
 from rtl_tb.runs.verdict import Verdict, judge
+
+SAME = "the same netlist"
+"""How units answer alike that have the same graph."""
+COPIES = 4
+"""How often a counterexample is given to the simulator."""
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """What came of a comparison.
+
+    Attributes:
+        verdict: PROVED (they are equivalent), REFUTED or OPEN.
+        how: what settled it, or why nothing did.
+        operands: one dot product (1, ...) for which the netlists give different results.
+    """
+
+    verdict: str
+    how: str
+    operands: Operands | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for machines."""
+        operands = self.operands or {}
+        codes = {name: np.atleast_1d(one[0]).tolist() for name, one in operands.items()}
+        return {"verdict": self.verdict, "how": self.how, "operands": codes}
+
+
+def compare(unit: Dut, mutant: Dut, seconds: float, build: Path) -> Equivalence:
+    """Compares a unit with a mutant of its text.
+
+    Args:
+        seconds: for the search; a proof has as long again to be checked.
+        build: where the mutant is built if all operands are simulated.
+
+    Raises:
+        SimulatorMissing: there is no Yosys. ToolMissing: bitwuzla is not installed. ElaborationError: Yosys
+            refuses one of them.
+    """
+    try:
+        problem = problem_of_pair(unit, mutant)
+    except (CircuitError, Unreadable) as error:
+        return Equivalence(OPEN, f"not read: {error}")
+    if problem.unit is problem.spec:
+        return Equivalence(PROVED, SAME)
+    outcome = decide(problem, seconds, simulation_of(mutant, build, unit))
+    if outcome.values is not None:
+        given = {name: outcome.values.get(name, 0) for name in problem.vectors}
+        return Equivalence(outcome.verdict, "operands found", operands_of(unit.instruction, given))
+    return Equivalence(outcome.verdict, _said(outcome))
+
+
+def replayed(found: Equivalence, dut: Dut, build: Path) -> Equivalence:
+    """A refutation run in the simulator, several times: OPEN where the mutant is right there.
+
+    Raises:
+        As rtl_tb.engines.run does.
+    """
+    if found.operands is None:
+        return found
+    unit = dut.instruction
+    operands = {name: np.repeat(codes, COPIES, axis=0) for name, codes in found.operands.items()}
+    vectors = VectorSet.of(unit, dut.level, operands, unit.answers(operands), np.zeros(COPIES, np.uint8), 1)
+    if judge(vectors, engines.run("fast", Job(dut, build, vectors)), dut.compare).failed.all():
+        return found
+    return replace(found, verdict=OPEN, how="differs by what the netlist leaves open, not in the simulator")
+
+
+def _said(outcome: Outcome) -> str:
+    if outcome.verdict != PROVED:
+        return f"left: {', '.join(outcome.open[:3]) or 'the result'}"
+    if outcome.exhausted:
+        return f"all {outcome.exhausted:,} operands computed, and again by {outcome.simulated}"
+    by = ", ".join(f"{count} by {name}" for name, count in outcome.lemmas.items())
+    return f"{sum(outcome.lemmas.values())} lemmas, checked again: {by}"
+
 
 __all__ = ["WRITERS", "Qualification", "Row", "Score", "print_matrix", "qualify"]
 Progress = Callable[[str, int, int], None]
@@ -267,7 +351,7 @@ def _proof(mutant: Mutant, folder: Path, seconds: float) -> Equivalence:
 
 
 def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Verdict, Score]:
-    outcome: Outcome = engines.run("fast", Job(dut, build, vectors, traffic=mutant.traffic))
+    outcome = engines.run("fast", Job(dut, build, vectors, traffic=mutant.traffic))
     verdict = judge(vectors, outcome, dut.compare)
     failed = np.flatnonzero(verdict.failed)
     found = [failure.vector for failure in outcome.failures if failure.vector is not None] + failed[
@@ -275,3 +359,55 @@ def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Ver
     ].tolist()
     protocol = tuple(dict.fromkeys(failure.kind for failure in outcome.failures))
     return verdict, Score(len(vectors), len(failed), min(found) + 1 if found else None, protocol)
+
+
+@dataclass(frozen=True)
+class Explanations:
+    """Of a unit's results.
+
+    Attributes:
+        hypotheses: slugs of what explains every wrong result or, where nothing does, of what is nearest, if
+            the unit is called that; parts joined with "+". Of several modes also all faults together.
+        flags: slugs of what explains the status flags, which are judged by themselves.
+        sentence: what the report says.
+        explains: whether `hypotheses` explain every wrong result.
+    """
+
+    hypotheses: tuple[str, ...]
+    flags: tuple[str, ...]
+    sentence: str
+    explains: bool = False
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.hypotheses, *self.flags)
+
+    @property
+    def faults(self) -> list[set[str]]:
+        """The faults of each explanation; those of the flags belong to each."""
+        flagged = set(self.flags)
+        return [flagged, *({*slug.split("+")} | flagged for slug in self.hypotheses)]
+
+
+def explanations(verdict: Verdict, dut: Dut, budget_seconds: float = 20) -> Explanations:
+    """Asks what a unit computes that gave these results."""
+    flags = flag_reasons(verdict)
+    flagged = tuple(slug for fault in flags for slug in (fault.slug, *fault.others) if slug)
+    sentences = [fault.sentence() for fault in flags]
+    slugs: tuple[str, ...] = ()
+    explains = False
+    # Dot products that the diagnosis gets at most.
+    most = 20_000
+    if verdict.wrong_d.any():
+        operands, actual = as_dots(verdict, with_context=True)
+        operands = {name: codes[:most] for name, codes in operands.items()}
+        ins, given = dut.instruction.stateless, actual[:most]
+        found = diagnose(ins, operands, given, policy=dut.compare, budget_seconds=budget_seconds)
+        nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
+        slugs = tuple(each.slug for each in found.explaining or nearest)
+        if found.further:  # of several modes, each with faults of its own
+            slugs += ("+".join(fault.slug for _, fault in found.every_fault),)
+        explains = found.explains
+        sentences = [found.sentence(), *sentences]
+    return Explanations(slugs, flagged, "; ".join(sentences), explains)

@@ -12,7 +12,7 @@ import pytest
 from golden.errors import DTypeError, MmagoldError, OperandError, ShapeError
 from golden.kernels import torch_ops
 from golden.kernels.torch_attention import splits
-from golden.kernels.torch_sums import Card, Layout, Shares
+from golden.kernels.torch_ops import Card, Layout, Shares
 
 RNG = np.random.default_rng(54)
 X = RNG.standard_normal((6, 5, 200)).astype(np.float32)

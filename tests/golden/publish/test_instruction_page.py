@@ -22,7 +22,7 @@ from long_run import long_after
 
 import golden
 from golden import stimuli
-from golden.publish import answers, instruction_page, related, variants
+from golden.publish import answers, instruction_page, variants
 from golden.publish.explorer.address import INDEX
 from golden.publish.families import Group, groups
 from golden.publish.templating import Page
@@ -447,7 +447,7 @@ def test_every_kind_of_scale_has_its_page_and_tabs_lead_there() -> None:
     assert "scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3" in group(path).representative.name
     assert "(ue4m3 for each 16 elements)" in variants.summary(group(path))
     tabs = re.findall(
-        r'<a href="site:instructions/([^"]+)\.md"( aria-current=page)?>', related.tabs(group(path))
+        r'<a href="site:instructions/([^"]+)\.md"( aria-current=page)?>', instruction_page.tabs(group(path))
     )
     assert [one for one, _ in tabs] == [
         f"rtx_blackwell/mma_mxf4-f32{word}" for word in ("", "-ue4m3-16", "-ue8m0-16")

@@ -22,7 +22,7 @@ from golden.kernels.plan import Plan
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mmagold[torch]'")
 
 from golden.tensors import cuda_source, device_product  # noqa: E402
-from golden.tensors.conversion import convert_codes, encode, raw  # noqa: E402
+from golden.tensors.device_product import convert_codes, encode, raw  # noqa: E402
 from golden.tensors.dtypes import codes, dtype_of, integer_dtype, tensor_of  # noqa: E402
 
 CXX = shutil.which("g++")

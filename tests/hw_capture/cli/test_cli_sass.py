@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from golden.catalog import sass
 from golden.catalog.sass import Table
 from golden.cli.app import app
-from hw_capture.kernels import ptx_to_sass, toolchain
+from hw_capture.kernels import isolate, toolchain
 
 RUN = CliRunner(env={"COLUMNS": "200"})
 
@@ -62,7 +62,7 @@ def test_without_a_compiler_check_is_one_line(monkeypatch: pytest.MonkeyPatch) -
 
 def _compiler(monkeypatch: pytest.MonkeyPatch, fresh: Table) -> None:
     """A compiler that makes `fresh`."""
-    monkeypatch.setattr(ptx_to_sass, "translate", lambda listed, target: replace(fresh, target=target))
+    monkeypatch.setattr(isolate, "translate", lambda listed, target: replace(fresh, target=target))
 
 
 def test_check_is_1_for_a_difference_and_0_for_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from golden.catalog.ptx_forms import Form
 from golden.catalog.sass import Table
 from hw_capture.errors import CompileError
 from hw_capture.kernels import toolchain
-from hw_capture.kernels.ptx_to_sass import translate
+from hw_capture.kernels.isolate import translate
 from hw_capture.timing.scalar import checking, programs
 from hw_capture.timing.scalar.instructions import operations
 

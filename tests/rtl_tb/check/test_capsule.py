@@ -13,8 +13,7 @@ import golden
 from golden.cli.app import app
 from golden.errors import FileFormatError, OperandError
 from golden.vectors import files, vectorset
-from rtl_tb.check.bundle import bundle
-from rtl_tb.check.capsule import open_capsule
+from rtl_tb.check.capsule import bundle, open_capsule
 from rtl_tb.check.check import check
 from rtl_tb.dut.description import load_dut
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from engine_dut import write_small
 
-from rtl_tb.check.bundle import read_by_any
+from rtl_tb.check.capsule import read_by_any
 from rtl_tb.check.outside_influences import outside_influences
 from rtl_tb.check.source_text import SIMULATORS, SYNTHESIS, SourceText, read
 from rtl_tb.errors import ElaborationError

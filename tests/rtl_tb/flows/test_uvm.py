@@ -23,7 +23,7 @@ from golden.number.formats import Kind, get_format
 from golden.vectors import files
 from rtl_tb.dut.description import load_dut
 from rtl_tb.errors import RtlError
-from rtl_tb.flows import uvm, uvm_cover
+from rtl_tb.flows import uvm
 from rtl_tb.simulators import simulators
 
 ROOT = Path(__file__).parents[3]
@@ -282,7 +282,7 @@ def truth(what, fmt, numbers, codes):
 def test_ranges_say_what_golden_says_of_each_code(name):
     fmt = get_format(name)
     for what in ("class", "coarse", "sign", "zero"):
-        function = uvm_cover.code_function("f", what, fmt, 0)
+        function = uvm.code_function("f", what, fmt, 0)
         rng = np.random.default_rng(5)
         near = {upper + step for upper, _ in function.pieces for step in (-1, 0, 1)}
         kept = [code for code in near if 0 <= code < 1 << function.kept]

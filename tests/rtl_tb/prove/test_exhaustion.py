@@ -12,7 +12,7 @@ from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.prove import netlist
 from rtl_tb.prove.proof import Proof, prove
-from rtl_tb.qualify.equivalence import Equivalence, compare
+from rtl_tb.qualify.qualification import Equivalence, compare
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("pyosys")

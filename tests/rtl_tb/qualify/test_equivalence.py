@@ -8,8 +8,8 @@ import pytest
 
 from golden.proof.sweep import OPEN, PROVED, REFUTED
 from rtl_tb.dut.description import Dut, load_dut
-from rtl_tb.qualify.equivalence import SAME, Equivalence, compare, replayed
 from rtl_tb.qualify.mutants import UNITS, Mutant, Patch, Traffic
+from rtl_tb.qualify.qualification import SAME, Equivalence, compare, replayed
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("pyosys")
