@@ -42,14 +42,14 @@ def element(plan: Plan, a: np.ndarray, b: np.ndarray) -> float:
     return float(golden.to_float(unit.formats["d"].name, total))
 
 
-def of_the_call(plan: Plan, tiles: int = 1 << 15, runs: int = 3) -> float:
+def of_the_call(plan: Plan) -> float:
     """Dot products a second and processor of the instruction, called with many tiles."""
-    unit, rng = plan.instruction, np.random.default_rng(1)
+    unit, rng, tiles = plan.instruction, np.random.default_rng(1), 1 << 15
     a = golden.from_float("f16", rng.standard_normal((tiles, unit.m, unit.k), np.float32))
     b = golden.from_float("f16", rng.standard_normal((tiles, unit.k, unit.n), np.float32))
     c = np.zeros((tiles, unit.m, unit.n), np.uint32)
     rates = []
-    for _ in range(runs):
+    for _ in range(3):
         used = processor_seconds()
         unit(a, b, c)
         rates.append(c.size / (processor_seconds() - used))

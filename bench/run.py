@@ -134,13 +134,11 @@ def call(ins: Instruction, given: dict[str, Bits]) -> Bits:
     return ins(**given)
 
 
-def bests(
-    runs: Sequence[Callable[[], object]], least_seconds: float = 0.4, least_repeats: int = 5
-) -> list[float]:
+def bests(runs: Sequence[Callable[[], object]], least_seconds: float = 0.4) -> list[float]:
     """The shortest time of each, in seconds, after a first run that is not counted. They take turns, so that
     whatever slows this machine down slows all of them."""
     times: list[list[float]] = []
-    while len(times) <= least_repeats or sum(map(sum, times[1:])) < least_seconds:
+    while len(times) <= 5 or sum(map(sum, times[1:])) < least_seconds:
         times.append([])
         for run in runs:
             start = time.perf_counter()

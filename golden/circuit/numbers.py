@@ -490,11 +490,6 @@ class Builder:
         return self.words.sub(top, self.leading_zeros(number.magnitude))
 
 
-def is_number(fmt: Format, word: int) -> bool:
-    """Whether a code means a finite number."""
-    return not fmt.is_float or fmt.decode(word).kind <= Kind.FINITE
-
-
 def refuse(what: str, step: str, key: str) -> CircuitError:
     """A step that has no circuit."""
     return CircuitError(f"step '{step}' has no circuit with key '{key}': {what}")

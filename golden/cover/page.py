@@ -19,10 +19,9 @@ def page(coverages: list[Coverage], title: str = "Functional coverage") -> str:
     return template_of(_TEMPLATE).render(coverages=coverages, title=title, binned=_binned)
 
 
-def write_page(coverages: list[Coverage], path: str | Path, title: str = "Functional coverage") -> None:
+def write_page(coverages: list[Coverage], path: str | Path) -> None:
     """Writes the page to a file."""
-    text = page(coverages, title)
-    write_text(path, text)
+    write_text(path, page(coverages))
 
 
 def _binned(coverage: Coverage, point: Coverpoint) -> list[dict[str, Any]]:

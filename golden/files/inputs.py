@@ -19,7 +19,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -163,9 +163,9 @@ def matches(folder: Path, pattern: str, most: int = MAX_ENTRIES) -> list[Path]:
 # JSON -------------------------------------------------------------------------------------------------------
 
 
-def read_json(path: str | Path, most: int = MAX_TEXT) -> Any:
+def read_json(path: str | Path) -> Any:
     """The value in a JSON file. Raises FileFormatError as `parse_json`, and where the file cannot be read."""
-    return parse_json(read_text(path, most), str(path))
+    return parse_json(read_text(path), str(path))
 
 
 def parse_json(text: str, name: str) -> Any:
@@ -208,22 +208,20 @@ KINDS: Mapping[type, str] = {str: "a string", int: "an integer", float: "a numbe
 
 
 def check_keys(
-    value: Any, wanted: Mapping[str, type | tuple[type, ...]], where: str, optional: Iterable[str] = ()
+    value: Any, wanted: Mapping[str, type | tuple[type, ...]], where: str, others: bool = False
 ) -> None:
-    """Raises the FileFormatError of a JSON object that lacks a key, has another one,
-    or a value of another type."""
+    """Raises the FileFormatError of a JSON object that lacks a key, has another one (unless `others` may
+    stand there), or a value of another type."""
     if not isinstance(value, dict):
         raise FileFormatError(f"{where}: {_shown(value)} stands where an object belongs")
     for key in value:
-        if key not in wanted:
+        if key not in wanted and not others:
             raise FileFormatError(
                 f"{where}: unknown key '{shortened(key)}', expected {', '.join(wanted)}{nearest(key, wanted)}"
             )
     for key, kind in wanted.items():
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if key not in value:
-            if key in optional:
-                continue
             raise FileFormatError(f"{where}: key '{key}' is missing")
         if not isinstance(value[key], kinds) or (isinstance(value[key], bool) and bool not in kinds):
             expected = " or ".join(_WORDS.get(k, k.__name__) for k in kinds)

@@ -83,9 +83,8 @@ def legend(axes: Any, columns: int = 2) -> None:
     )
 
 
-def powers_of_two(axes: Any, values: Sequence[float], which: str = "x") -> None:
-    """Logarithmic axis to base 2 with plain numbers at the given ticks."""
-    getattr(axes, f"set_{which}scale")("log", base=2)
-    axis = getattr(axes, f"{which}axis")
-    axis.set_ticks(list(values), [f"{value:g}" for value in values])
-    axis.minorticks_off()
+def powers_of_two(axes: Any, values: Sequence[float]) -> None:
+    """Logarithmic x axis to base 2 with plain numbers at the given ticks."""
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_ticks(list(values), [f"{value:g}" for value in values])
+    axes.xaxis.minorticks_off()

@@ -33,7 +33,7 @@ from golden.boundary import end
 from golden.catalog.architectures import captures
 from golden.catalog.evidence_file import with_digest
 from golden.errors import FileFormatError, UnknownNameError, nearest
-from golden.files.inputs import decoded, parse_json, read_bytes
+from golden.files.inputs import check_keys, decoded, parse_json, read_bytes
 from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.paths import docs_folder, spec_folder
@@ -144,8 +144,9 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
     if not isinstance(manifest, dict) or manifest.get("schema") not in readable:
         found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
         raise FileFormatError(f"{path}: schema is {found}, expected {' or '.join(map(str, readable))}")
-    _check_keys(manifest, _MANIFEST, f"{path}")
-    _check_keys(manifest["device"], dict.fromkeys(device_facts(manifest["device"]), str), f"{path}: device")
+    check_keys(manifest, _MANIFEST, f"{path}", others=True)
+    device = manifest["device"]
+    check_keys(device, dict.fromkeys(device_facts(device), str), f"{path}: device", others=True)
     if architecture is not None and manifest["architecture"] != architecture:
         raise FileFormatError(
             f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'"
@@ -153,8 +154,8 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
     # Each entry names a file in the same folder, its arrays, and the class of every tile.
     for name, entry in manifest["instructions"].items():
         where = f"{path}: {name}"
-        _check_keys(entry, _ENTRY, where)
-        _check_keys(entry, {key: kind for key, kind in _RECORDED.items() if key in entry}, where)
+        check_keys(entry, _ENTRY, where, others=True)
+        check_keys(entry, {key: kind for key, kind in _RECORDED.items() if key in entry}, where, others=True)
         classes = manifest["operand_classes"].get(entry["class_set"])
         if (
             not isinstance(classes, list)
@@ -192,14 +193,6 @@ def device_text(device: Mapping[str, Any]) -> str:
     }
     facts = ", ".join(f"{labels.get(key, '')}{device[key]}" for key in device_facts(device)[1:])
     return f"{device['name']} ({facts})"
-
-
-def _check_keys(value: Any, wanted: Mapping[str, type], where: str) -> None:
-    if not isinstance(value, dict):
-        raise FileFormatError(f"{where}: holds {value!r}, expected a mapping")
-    for key, kind in wanted.items():
-        if not isinstance(value.get(key), kind) or (isinstance(value.get(key), bool) and kind is not bool):
-            raise FileFormatError(f"{where}: key '{key}' is {value.get(key)!r}, expected {kind.__name__}")
 
 
 def load(architecture: str, folder: Path | None = None) -> Iterator[Captured]:

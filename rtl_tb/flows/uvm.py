@@ -179,7 +179,7 @@ def _words(dut: Dut, prefix: str, vectors: VectorSet) -> dict[str, Any]:
         "dot_results_word": _joined(f"dot.{field.name}" for field in dot.result_fields),
         "dot_names": ", ".join(f"dot.{field.name}" for field in dot.operand_fields),
         "result_lsb": {field.name: field.lsb for field in layout.result_fields},
-        "gather": [_gather(field, inputs, n) for field in dot.operand_fields if field.name in _names(inputs)],
+        "gather": [_gather(field, n) for field in dot.operand_fields if field.name in _names(inputs)],
         "m": m,
         "n": n,
         "d": d,
@@ -210,7 +210,7 @@ def _joined(names: Any) -> str:
     return f"{{{', '.join(listed)}}}" if len(listed) > 1 else listed[0]
 
 
-def _gather(field: Field, inputs: tuple[Field, ...], n: int) -> str:
+def _gather(field: Field, n: int) -> str:
     """SystemVerilog that takes an operand of element (i, j) of d out of an item: a row of a, a column of b,
     one element of c; the mode is the tile's."""
     name, width, bits = field.name, field.width, field.bits

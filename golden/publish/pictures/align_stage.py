@@ -33,7 +33,7 @@ _LEFT_OUT = {"dropped": "lost", "unshifted": "not shifted"}
 
 def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str, Node]) -> None:
     """Draws one alignment: maximum exponent, shifters, the kept and lost bits of each register."""
-    top, right = sheet.y, sheet.right(step.of)
+    right = sheet.right(step.of)
     count = sum(node.count for node in written.values())
     floor = f", at least {signed(step.floor)}" if step.floor is not None else ""
     taps = [name for name in step.of if name in sheet.rails]
@@ -41,7 +41,7 @@ def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str,
     body = 62 + 22 * len(written)
     y = sheet.block(
         f"align {names_of(step.of)} to the largest exponent{grouped(step)}",
-        _align_notes(step, before),
+        _align_notes(step),
         right,
         body,
     )
@@ -49,7 +49,6 @@ def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str,
     _max_box(
         sheet,
         step,
-        top,
         y + 4,
         f"maximum of {count} exponents{floor}" if step.group is None else f"maximum of each group{floor}",
     )
@@ -62,10 +61,10 @@ def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str,
         sheet.parts += bars.aligned(sheet.scale, line, node, step.cut != "dropped", cuts)
     for name, node in written.items():
         sheet.put(node, labels(sheet, node), C in xs.get(name, ()))
-    _common_exponent(sheet, next(iter(written.values())), step)
+    _common_exponent(sheet, next(iter(written.values())))
 
 
-def _max_box(sheet: Sheet, step: Align, top: float, y: float, words: str) -> None:
+def _max_box(sheet: Sheet, step: Align, y: float, words: str) -> None:
     """The maximum unit, with the exponents' wires into it."""
     left = EXPONENT - 76
     sheet.parts.append(svg.rect(left, y, RIGHT - 8 - left, 20, "accent", rx=3))
@@ -113,7 +112,7 @@ def _cut_note(step: Align) -> str:
     return _STICKY[step.cut] + (f", rounded {mode}" if step.rounding != "toward_zero" else "")
 
 
-def _align_notes(step: Align, before: dict[str, Node]) -> list[str]:
+def _align_notes(step: Align) -> list[str]:
     notes = []
     kept = dict(step.fraction_bits)
     same = len(set(kept.values())) == 1
@@ -148,7 +147,7 @@ def _can_cut(step: Align, before: dict[str, Node], after: Node) -> bool:
     return after.exponents[1] - node.exponents[0] + node.fraction_bits > kept
 
 
-def _common_exponent(sheet: Sheet, node: Node, step: Align) -> None:
+def _common_exponent(sheet: Sheet, node: Node) -> None:
     sheet.rails["e_max"] = replace(
         sheet.rails[node.register], node=node, xs=(), exponent=EXPONENT, y=sheet.y, dots=False
     )

@@ -105,7 +105,7 @@ _TOP, _EDGE = 22.0, 16.0
 _UNKNOWN = "no plan known"
 
 
-def batch_picture(maps: Sequence[BatchMap], name: str = "batches") -> str:
+def batch_picture(maps: Sequence[BatchMap]) -> str:
     """The SVG element of these layers; M goes from 1 to the largest that was called, each doubling as wide as
     the next."""
     most = max(run.last for one in maps for run in one.runs)
@@ -116,7 +116,7 @@ def batch_picture(maps: Sequence[BatchMap], name: str = "batches") -> str:
     bottom = _TOP + len(maps) * _ROW + 12
     legend, height = _legend(styles, bottom)
     title = "The plan of each batch size M; a stroke stands where the bits of a row change"
-    return svg.document(_LABEL + _WIDTH + 2 * _EDGE, height, [*content, *legend], name, title)
+    return svg.document(_LABEL + _WIDTH + 2 * _EDGE, height, [*content, *legend], "batches", title)
 
 
 def _x(m: float, most: int) -> float:

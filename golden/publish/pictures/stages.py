@@ -93,30 +93,29 @@ def _flush(sheet: Sheet, step: Flush, before: dict[str, Node]) -> None:
         if step.sign == "positive"
         else "subnormals become zero of their sign"
     )
-    _unary(sheet, step, before, f"flush {names_of(step.of)}", [note])
+    _unary(sheet, step, f"flush {names_of(step.of)}", [note])
 
 
 def _hidden_bit(sheet: Sheet, step: HiddenBit, before: dict[str, Node]) -> None:
     zeros = "zeros too" if step.zeros == "set" else "zeros stay zeros"
     notes = [f"subnormal operands are read with the hidden bit set, 1.f {svg.TIMES} 2^e_min; {zeros}"]
-    _unary(sheet, step, before, f"hidden bit of {names_of(step.of)}", notes)
+    _unary(sheet, step, f"hidden bit of {names_of(step.of)}", notes)
 
 
 def _part(sheet: Sheet, step: Part, written: dict[str, Node], before: dict[str, Node]) -> None:
     last = step.first + step.bits - 1
     notes = [f"places {step.first} to {last} of the significand; the hidden bit is place 0"]
-    _unary(sheet, step, before, f"part of {names_of(step.of)}", notes, written)
+    _unary(sheet, step, f"part of {names_of(step.of)}", notes, written)
 
 
 def _replaced(sheet: Sheet, step: Replace, written: dict[str, Node], before: dict[str, Node]) -> None:
     notes = [f"{signed(step.value)} becomes {signed(step.by)}, in units of 2^(e {svg.MINUS} {step.places})"]
-    _unary(sheet, step, before, f"exception of {names_of(step.of)}", notes, written)
+    _unary(sheet, step, f"exception of {names_of(step.of)}", notes, written)
 
 
 def _unary(
     sheet: Sheet,
     step: Flush | HiddenBit | Part | Replace,
-    before: dict[str, Node],
     title: str,
     notes: list[str],
     written: dict[str, Node] | None = None,
@@ -135,7 +134,7 @@ def _multiply(sheet: Sheet, step: Multiply, written: dict[str, Node], before: di
     a, b = before["a"], before["b"]
     sheet.enter(("a", "b"), top)
     sign = {"and": "&", "xor": "⊕"}.get(step.operation, svg.TIMES)
-    notes = _product_notes(step, a, b)
+    notes = _product_notes(step, a)
     y = sheet.block(_product_title(step, node, a, b), notes, RIGHT, 34) + 14
     sheet.symbols(node, y, sign)
     if not node.fixed and not node.format:
@@ -161,7 +160,7 @@ def _magnitude(node: Node) -> int:
     return node.integer_bits + node.fraction_bits
 
 
-def _product_notes(step: Multiply, a: Node, b: Node) -> list[str]:
+def _product_notes(step: Multiply, a: Node) -> list[str]:
     notes = []
     if step.normalize:
         notes.append("normalised: the significand is in [1, 2), subnormal factors included")

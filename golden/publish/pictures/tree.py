@@ -151,7 +151,7 @@ def _has_c(tree: Tree) -> bool:
 # Abbreviation -----------------------------------------------------------------------------------------------
 
 
-def abbreviated(tree: Tree, width: float = svg.WIDTH - 32) -> Tree:
+def abbreviated(tree: Tree) -> Tree:
     """The tree with long rows of leaves, long chains and large subtrees of one kind cut short; hidden
     terms are counted."""
     # Children of a fused node that are drawn; more are abbreviated. The first that makes the tree fit is
@@ -161,7 +161,7 @@ def abbreviated(tree: Tree, width: float = svg.WIDTH - 32) -> Tree:
         short = _short_chain(_short_rows(tree, widest))
         leaves: list[_Placed] = []
         _place(short, leaves)
-        if sum(_slots(leaves)) <= width:
+        if sum(_slots(leaves)) <= svg.WIDTH - 32:
             break
     return short
 
