@@ -188,13 +188,7 @@ class FunctionUnit(Signature):
         a: npt.ArrayLike,
         b: npt.ArrayLike | None = None,
         c: npt.ArrayLike | None = None,
-        *,
-        metadata: npt.ArrayLike | None = None,
-        scale_a: npt.ArrayLike | None = None,
-        scale_b: npt.ArrayLike | None = None,
-        mode: npt.ArrayLike | None = None,
-        clear: npt.ArrayLike | None = None,
-        load: npt.ArrayLike | None = None,
+        **others: npt.ArrayLike | None,
     ) -> Bits:
         """Asks the function; see `Unit.dot`.
 
@@ -202,7 +196,7 @@ class FunctionUnit(Signature):
             ShapeError, DTypeError, OperandError: of the operands. OperandError: the function answers with
                 another number of results, or with codes that d does not have.
         """
-        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear, load))["d"]
+        return self.answers(self.check_named({"a": a, "b": b, "c": c, **others}))["d"]
 
     def answers(self, operands: Operands) -> dict[str, Bits]:
         """All that the function gives for checked operands, by name: d and, if it has them, flags.

@@ -223,18 +223,13 @@ class Instruction(Signature, NotebookHtml):
         a: npt.ArrayLike,
         b: npt.ArrayLike | None = None,
         c: npt.ArrayLike | None = None,
-        *,
-        metadata: npt.ArrayLike | None = None,
-        scale_a: npt.ArrayLike | None = None,
-        scale_b: npt.ArrayLike | None = None,
-        mode: npt.ArrayLike | None = None,
+        **others: npt.ArrayLike | None,
     ) -> int:
-        """One dot product by the reference model: a, b (k,), c a single code, also of a unit that holds it;
-        returns the raw code of d."""
+        """One dot product by the reference model, with the operands of `trace`; returns the raw code of d."""
         from golden.model import reference
 
         one = self.stateless
-        operands = one.complete(one.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
+        operands = one.complete(one.check_named({"a": a, "b": b, "c": c, **others}))
         unit, operands = one.in_mode_of(operands)
         row_a, row_b, scales = unit.reference_operands(operands)
         return reference.evaluate(unit.program, unit.formats, row_a, row_b, int(operands["c"]), scales)
@@ -244,13 +239,7 @@ class Instruction(Signature, NotebookHtml):
         a: npt.ArrayLike,
         b: npt.ArrayLike | None = None,
         c: npt.ArrayLike | None = None,
-        *,
-        metadata: npt.ArrayLike | None = None,
-        scale_a: npt.ArrayLike | None = None,
-        scale_b: npt.ArrayLike | None = None,
-        mode: npt.ArrayLike | None = None,
-        clear: npt.ArrayLike | None = None,
-        load: npt.ArrayLike | None = None,
+        **others: npt.ArrayLike | None,
     ) -> Bits:
         """The status flags of dot products, with the operands of `dot`.
 
@@ -262,7 +251,7 @@ class Instruction(Signature, NotebookHtml):
         """
         if not self.status:
             raise OperandError(f"{self.name} has no status flags (key 'flags' of a unit's file)")
-        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear, load))["flags"]
+        return self.answers(self.check_named({"a": a, "b": b, "c": c, **others}))["flags"]
 
     def answers(self, operands: Mapping[str, Bits], matrices: bool = False, held: int = 0) -> dict[str, Bits]:
         """All results of checked operands by name: d and, where the unit has status flags, flags, of one

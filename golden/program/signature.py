@@ -239,8 +239,8 @@ class Signature:
         """Checks the operands of `dot`; see `check_operands`."""
         return self.check_operands(given, matrices=False)
 
-    def check_named(self, operands: Mapping[str, npt.ArrayLike]) -> dict[str, Bits]:
-        """Checks the operands of `dot`, given by their names."""
+    def check_named(self, operands: Mapping[str, npt.ArrayLike | None]) -> dict[str, Bits]:
+        """Checks the operands of `dot`, given by their names; None: not given."""
         unknown = next((name for name in operands if name not in INPUTS), None)
         if unknown is not None:
             raise ShapeError(
