@@ -24,8 +24,6 @@ LEADING = 1 << FRACTION
 
 TABLES = ("rcp", "rsqrt", "sqrt", "ex2", "lg2", "sin", "tanh")
 """What every unit has a table of; rsqrt and sqrt have a block each for even and for odd exponents."""
-TURN = 25
-"""Bits of an angle that sine and cosine use, in revolutions: two for the quadrant, 23 for the place in it."""
 LOG_INVERTED = -38
 """2^-38 is the least weight of a bit where a negative logarithm is inverted: its magnitude is the
 complement."""
@@ -161,7 +159,10 @@ def _angle(code: Integers) -> tuple[Integers, Integers]:
     """Quadrant and place in it of an angle in revolutions; no angle of 2^TURN or more has a part of a
     turn."""
     _, exponent, _ = _parts(code)
-    turn = np.where(exponent < BIAS + TURN, _fixed_point(code, TURN), 0) & (1 << TURN) - 1
+    # Bits of an angle that sine and cosine use, in revolutions: two for the quadrant, 23 for the place in
+    # it.
+    turn_bits = 25
+    turn = np.where(exponent < BIAS + turn_bits, _fixed_point(code, turn_bits), 0) & (1 << turn_bits) - 1
     return turn >> FRACTION, turn & PART
 
 

@@ -18,8 +18,6 @@ from golden.model import core_library
 from golden.unit import check_can_pad
 
 Bits = npt.NDArray[Any]
-TILE = 64
-"""Most rows and columns of a tile."""
 
 
 class Block(Assembly):
@@ -247,7 +245,9 @@ def _tiles(group: int, m: int, n: int) -> tuple[int, int]:
     """Rows and columns of a tile: such as fill the core's vectors, and enough tiles for all threads."""
     if m * n < 16:
         return m, n
-    tile_m, tile_n = min(TILE, _up(m, 4)), min(TILE, _up(n, 16))
+    # Most rows and columns of a tile.
+    tile = 64
+    tile_m, tile_n = min(tile, _up(m, 4)), min(tile, _up(n, 16))
     wanted = 16 * core_library.threads()
     while tile_m * tile_n > 512 and group * -(-m // tile_m) * -(-n // tile_n) < wanted:
         tile_m, tile_n = max(16, tile_m // 2), max(16, tile_n // 2)

@@ -30,8 +30,6 @@ from golden.number.arrays import plain
 from golden.number.formats import Format, formats, get_format, native_dtype
 
 Bits = npt.NDArray[Any]
-FEW, MORE = 12, 512
-"""Elements of D that candidates are tried on first, and next."""
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
 
@@ -200,10 +198,12 @@ def _tried(
 ) -> SearchResult:
     """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
     report("decoding a sample", 0, 0)
-    few = Sample(data[0], FEW, known)
+    # Elements of D that candidates are tried on first, and next.
+    few_elements, more_elements = 12, 512
+    few = Sample(data[0], few_elements, known)
     # Products of which a sample is tried before the whole.
     most_sampled = 16
-    more = [Sample(one, MORE, known) for one in data[:most_sampled]]
+    more = [Sample(one, more_elements, known) for one in data[:most_sampled]]
     fits: list[Plan] = []
     scores: list[tuple[int, Plan]] = []
     tried, left = 0, iter(given)

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from golden.errors import OperandError, ShapeError
 from golden.number.formats import get_format
 
-GROUP = 16
-"""Elements that share an exponent."""
 Codes = npt.NDArray[Any]
 
 
@@ -77,13 +75,15 @@ def _parts(codes: npt.ArrayLike, exponents: npt.ArrayLike, bits: int) -> tuple[C
     for name, array, most in (("codes", given, 1 << bits), ("exponents", shared, 256)):
         if array.dtype.kind not in "iu" or (array.size and not 0 <= array.min() <= array.max() < most):
             raise OperandError(f"argument '{name}' holds other numbers than integers from 0 to {most - 1}")
-    if given.ndim < 1 or given.shape[-1] % GROUP:
+    # Elements that share an exponent.
+    group = 16
+    if given.ndim < 1 or given.shape[-1] % group:
         raise ShapeError(
-            f"argument 'codes' has shape {given.shape}, expected (..., n), n a multiple of {GROUP}"
+            f"argument 'codes' has shape {given.shape}, expected (..., n), n a multiple of {group}"
         )
-    if shared.shape != (*given.shape[:-1], given.shape[-1] // GROUP):
+    if shared.shape != (*given.shape[:-1], given.shape[-1] // group):
         raise ShapeError(
-            f"argument 'exponents' has shape {shared.shape}, expected one for {GROUP} codes of shape "
+            f"argument 'exponents' has shape {shared.shape}, expected one for {group} codes of shape "
             f"{given.shape}"
         )
     whole = given.astype(np.int64) << (8 - bits)
@@ -95,7 +95,7 @@ def _parts(codes: npt.ArrayLike, exponents: npt.ArrayLike, bits: int) -> tuple[C
         shift += np.where(low, width, 0)
     # Bits of the widest magnitude; narrower ones are its highest bits.
     magnitude_bits = 7
-    return whole >> magnitude_bits, magnitude, shift, np.repeat(shared.astype(np.int64), GROUP, axis=-1)
+    return whole >> magnitude_bits, magnitude, shift, np.repeat(shared.astype(np.int64), group, axis=-1)
 
 
 def _coded(codes: Codes, name: str) -> Codes:

@@ -54,10 +54,6 @@ _IN_SUMS = frozenset(
 LOWEST = (3, 1)
 """Lowest bits of two sums that the solver compares; the second number, where it does not know of the first:
 of 17 words in carry-save adders it does not, and their lowest bits are a parity."""
-LEAST = 0.5
-"""Seconds that a solver has for a question at least, however often it knew no answer."""
-LAST = 6
-"""How much longer than the others the last solver has: there is none after it."""
 _PLAIN = {"REWRITE_LEVEL": 0, "PREPROCESS": False}
 """Settings of bitwuzla by which it does without what it may share a fault with the prover's run in."""
 Ask = Callable[[str, float], str]
@@ -166,13 +162,17 @@ class _Asked:
         """The answer, and the solver that gave it; each is given at most `most` seconds."""
         if text in self._never:
             return NEVER, self._never[text]
+        # Seconds that a solver has for a question at least, however often it knew no answer.
+        least = 0.5
+        # How much longer than the others the last solver has: there is none after it.
+        last_factor = 6
         for at, (name, ask) in enumerate(self._solvers):
             last = at == len(self._solvers) - 1
-            answer = ask(text, min(LAST * self._seconds if last else self._waits[name], most))
+            answer = ask(text, min(last_factor * self._seconds if last else self._waits[name], most))
             # A solver that knew no answer is waited for half as long the next time: another one has to do it.
             better = self._waits[name] * (0.5 if answer == UNKNOWN else 2)
             if most == math.inf:
-                self._waits[name] = min(max(better, LEAST), self._seconds)
+                self._waits[name] = min(max(better, least), self._seconds)
             if answer == NEVER:
                 self._never[text] = name
             if answer != UNKNOWN:

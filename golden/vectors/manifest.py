@@ -27,8 +27,6 @@ from golden.files.inputs import check_keys, read_json
 from golden.model.instruction import Instruction
 from golden.vectors.word import RESULTS, WordLayout
 
-SCHEMA = 2
-"""The schema that is written."""
 BIT_ORDER = (
     "fields from MSB to LSB as listed; element 0 of a field in its least significant bits; matrices "
     "row by row"
@@ -71,7 +69,9 @@ class Manifest:
 
     def as_dict(self) -> dict[str, Any]:
         """The manifest as plain values, in the order of the file."""
-        values = {"schema": SCHEMA, "bit_order": BIT_ORDER, **asdict(self)}
+        # The schema that is written.
+        schema = 2
+        values = {"schema": schema, "bit_order": BIT_ORDER, **asdict(self)}
         return {**values, "digest": digest(values)}
 
     def text(self) -> str:

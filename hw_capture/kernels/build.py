@@ -13,8 +13,6 @@ from hw_capture.errors import CompileError, HwError, SassError
 from hw_capture.gpu import processes
 from hw_capture.kernels import amd_toolchain, kernels, sass, tensor_memory, toolchain, waves
 
-GROUP = 16
-"""Kernels of one compilation unit: nvcc starts more slowly than it compiles one."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -107,9 +105,11 @@ def groups(chosen: Sequence[Instruction]) -> list[list[tuple[Instruction, str]]]
     """The kernels of the instructions, every form of them, in groups of about GROUP; one instruction is in
     one group."""
     found: list[list[tuple[Instruction, str]]] = [[]]
+    # Kernels of one compilation unit: nvcc starts more slowly than it compiles one.
+    together = 16
     for ins in sorted(chosen, key=waves.options):  # a compilation unit has one size of waves
         alike = not found[-1] or waves.options(found[-1][0][0]) == waves.options(ins)
-        if len(found[-1]) >= GROUP or not alike:
+        if len(found[-1]) >= together or not alike:
             found.append([])
         found[-1] += [(ins, form) for form in kernels.forms(ins)]
     return [group for group in found if group]

@@ -43,8 +43,7 @@ MOST = 512
 LARGER = (576, 640, 768, 1024, 1536, 2048, 3072, 4096, 8192)
 """Further M."""
 TIMED = (1, 8, 32, 128, 512)
-"""M for which a call is timed, each `_TIMES` times."""
-_TIMES = 11
+"""M for which a call is timed, each several times."""
 _MARK = "bitwise_not"
 """Part of the name of a kernel that stands between the calls when they are profiled."""
 _BESIDE = re.compile(r"^Mem(set|cpy)|Activity Buffer|^cu(da)?[A-Z]")
@@ -186,13 +185,14 @@ class _Layer:
 
     def _seconds(self, timed: Sequence[int]) -> dict[int, float]:
         """Of the kernels of one call, by M: the median of calls whose operands have left the cache."""
-        every = [m for m in timed for _ in range(_TIMES)]
+        times = 11  # odd, so that a median is one of them
+        every = [m for m in timed for _ in range(times)]
         # 32-bit words that are written between timed calls: more than any cache holds.
         flushed = 1 << 26
         found = [seconds for _, seconds in self._profiled(every, flushed)] if every else []
         if len(found) != len(every):
             return {}
-        return {m: float(np.median(found[i * _TIMES : (i + 1) * _TIMES])) for i, m in enumerate(timed)}
+        return {m: float(np.median(found[i * times : (i + 1) * times])) for i, m in enumerate(timed)}
 
     def _profiled(self, batches: Sequence[int], between: int) -> list[tuple[tuple[str, ...], float]]:
         """The names of the kernels that run for each M, in their order, and their seconds; between the calls

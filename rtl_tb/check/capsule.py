@@ -53,10 +53,6 @@ from rtl_tb.runs.verdict import Verdict
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import longest_build
 
-KEPT = 1000
-"""Failing vectors that a capsule holds."""
-BEFORE = 8
-"""Vectors before each failing one that a capsule holds if none fails alone."""
 SHOWN = 16
 """Failing vectors that the waveform shows."""
 _WAVES = 5.0
@@ -88,7 +84,9 @@ def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None =
     Raises:
         FileFormatError: the folder cannot be written.
     """
-    failing = np.flatnonzero(result.verdict.failed)[:KEPT]
+    # Failing vectors that a capsule holds.
+    kept = 1000
+    failing = np.flatnonzero(result.verdict.failed)[:kept]
     target = folder / _identity(result, failing)
     result = replace(result, capsule=target)
     with workplace(target) as work:
@@ -126,8 +124,10 @@ def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> boo
     """Writes the failing vectors; False if none fails (only the handshake does)."""
     if not len(failing):
         return False
+    # Vectors before each failing one that a capsule holds if none fails alone.
+    before = 8
     if result.example is None or not result.example.alone:  # the failure may need the vectors before it
-        failing = np.unique(np.clip(failing[:, None] - np.arange(BEFORE), 0, None))
+        failing = np.unique(np.clip(failing[:, None] - np.arange(before), 0, None))
     failing = result.verdict.vectors.with_history(failing)
     vectors = result.verdict.vectors[failing]
     vector_files.write(target / "failing.npz", vectors, "npz")

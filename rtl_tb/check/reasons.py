@@ -35,10 +35,6 @@ WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
 """Warnings of Verilator about bits that are lost or missing."""
 _SWAPPED = re.compile(r"(a|b|c|scale-a|scale-b)-and-(a|b|c|scale-a|scale-b)-swapped")
 _UNITS = re.compile(r"^\s*(package|endpackage|module|endmodule|interface|endinterface)\b", re.MULTILINE)
-SHOWN = 3
-"""Warnings that a hint names."""
-MOST = 20_000
-"""Wrong elements of tiles among which the example of a fault is searched."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,9 @@ def _of_tile(
     verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault, budget: Budget
 ) -> Example | None:
     """The example for a unit of tiles: one dot product of one, the rest zero."""
-    wrong = np.argwhere(wrong_elements(verdict, job.dut.compare))[:MOST]
+    # Wrong elements of tiles among which the example of a fault is searched.
+    most = 20_000
+    wrong = np.argwhere(wrong_elements(verdict, job.dut.compare))[:most]
     if not len(wrong):
         return None
     operands = element(job.vectors.operands, *wrong.T)
@@ -211,8 +209,10 @@ def lint(verdict: Verdict, dut: Dut, budget: Budget) -> list[str]:
         warned = [text for text in warnings_of(dut, WIDTHS) if not _in_package(text)]
     if not warned:
         return []
-    more = f" (and {len(warned) - SHOWN} more)" if len(warned) > SHOWN else ""
-    said = "; ".join(text[text.rfind("/", 0, text.find(": ")) + 1 :] for text in warned[:SHOWN])
+    # Warnings that a hint names.
+    shown = 3
+    more = f" (and {len(warned) - shown} more)" if len(warned) > shown else ""
+    said = "; ".join(text[text.rfind("/", 0, text.find(": ")) + 1 :] for text in warned[:shown])
     return [f"Verilator's lint warns of widths, which may be meant: {said}{more}"]
 
 

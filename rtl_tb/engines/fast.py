@@ -55,8 +55,6 @@ VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-ass
 OPTIMISE = "-O2"
 PRINTED = 1 << 20
 """Bytes that are kept of what a unit prints: one that prints in every cycle must not fill the disk."""
-TAIL = 256
-"""Cycles after the last result in which an extra one is noticed."""
 RULES = ("ENGAGED", "DRAINED", "LIMIT", "MOST_EXPIRED")
 """What of rtl_tb/engines/traffic.py the harness has to know."""
 COMPILE = ["-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH", "-DVL_USER_WARN"]
@@ -190,9 +188,11 @@ def _simulate(
     files = _files(folder)
     _write_inputs(job, files)
     watch = Watch(job, counters(files["progress"]), progress)
+    # Cycles after the last result in which an extra one is noticed.
+    tail = 256
     try:
         printed = simulators.run(
-            [program, *files.values(), *_settings(job, TAIL)],
+            [program, *files.values(), *_settings(job, tail)],
             folder=None,
             env=simulator.env,
             log=folder / "printed",

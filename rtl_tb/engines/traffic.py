@@ -62,8 +62,6 @@ def _shares() -> npt.NDArray[np.float64]:
 
 LENGTHS, SHARES = np.arange(1, _MOST + 1, dtype=np.uint32), _shares()
 """The lengths that a wait has, in cycles, and the share of each."""
-_SURE, _SURE_FROM = 300, 16
-"""A wait that a run with this many waits has in any case, more than an 8-bit counter counts."""
 _DELAYS = np.array([*range(1, 9), *range(1, 9), *range(1, 9), 12, 16, 24, 32, 48, 64, 128])
 """Cycles from when a vector was taken to the reset: each stage of a pipeline loses it once."""
 
@@ -116,12 +114,14 @@ def waits(share: float, count: int, rng: np.random.Generator) -> Words:
 def _with_a_long_one(words: Words) -> int | None:
     """Where the longest of many waits is, which is _SURE cycles or more; None of few."""
     waiting = np.flatnonzero(words)
-    if len(waiting) < _SURE_FROM:
+    # A wait that a run with this many waits has in any case, more than an 8-bit counter counts.
+    sure, sure_from = 300, 16
+    if len(waiting) < sure_from:
         return None
     longest = int(np.argmax(words & (ENGAGED - 1)))
-    if words[longest] & (ENGAGED - 1) < _SURE:
+    if words[longest] & (ENGAGED - 1) < sure:
         longest = int(waiting[len(waiting) // 2])
-        words[longest] = _SURE
+        words[longest] = sure
     return longest
 
 

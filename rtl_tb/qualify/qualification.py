@@ -48,8 +48,6 @@ from rtl_tb.runs.verdict import Verdict, judge
 
 SAME = "the same netlist"
 """How units answer alike that have the same graph."""
-COPIES = 4
-"""How often a counterexample is given to the simulator."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +104,10 @@ def replayed(found: Equivalence, dut: Dut, build: Path) -> Equivalence:
     if found.operands is None:
         return found
     unit = dut.instruction
-    operands = {name: np.repeat(codes, COPIES, axis=0) for name, codes in found.operands.items()}
-    vectors = VectorSet.of(unit, dut.level, operands, unit.answers(operands), np.zeros(COPIES, np.uint8), 1)
+    # How often a counterexample is given to the simulator.
+    copies = 4
+    operands = {name: np.repeat(codes, copies, axis=0) for name, codes in found.operands.items()}
+    vectors = VectorSet.of(unit, dut.level, operands, unit.answers(operands), np.zeros(copies, np.uint8), 1)
     if judge(vectors, engines.run("fast", Job(dut, build, vectors)), dut.compare).failed.all():
         return found
     return replace(found, verdict=OPEN, how="differs by what the netlist leaves open, not in the simulator")

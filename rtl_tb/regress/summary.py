@@ -17,8 +17,6 @@ from rtl_tb.regress.runner import Group, Regression
 from rtl_tb.regress.shard import Result, Shard
 
 HISTORY = "history.jsonl"
-KEPT = 500
-"""Earlier runs that the history keeps."""
 Summary = dict[str, Any]
 
 
@@ -195,7 +193,9 @@ def add_to_history(folder: Path, data: Summary) -> list[Summary]:
     line["units"] = {
         f"{row['unit']} {row['engine']}/{row['simulator']}": row["failing"] for row in data["rows"]
     }
-    together = [*before, line][-KEPT:]
+    # Earlier runs that the history keeps.
+    kept_runs = 500
+    together = [*before, line][-kept_runs:]
     write_text(file, "".join(json.dumps(each) + "\n" for each in together))
     return together
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rtl_tb.dut.exclude import Exclusion
 
 Bits = npt.NDArray[Any]
-MOST = 400_000
-"""Dot products taken from tiles at most: the diagnosis needs no more."""
 
 
 def as_dots(
@@ -50,8 +48,10 @@ def as_dots(
             operands = ins.resolve(operands, actual, vectors.held) | more
         return {name: codes[known] for name, codes in operands.items()}, actual[known]
     m, n = vectors.d.shape[1:]
+    # Dot products taken from tiles at most: the diagnosis needs no more.
+    most = 400_000
     # Tiles that differ come first, so that a cut keeps them.
-    known = known[np.argsort(~verdict.wrong[known], kind="stable")][: max(MOST // (m * n), 1)]
+    known = known[np.argsort(~verdict.wrong[known], kind="stable")][: max(most // (m * n), 1)]
     tiles, rows, columns = grid(known, m, n)
     if places is not None:
         tiles, rows, columns = (each[places[rows, columns]] for each in (tiles, rows, columns))

@@ -18,8 +18,6 @@ from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError
 from rtl_tb.runs.verdict import Verdict, judge
 
-FEW = 100
-"""Vectors of a run: enough for an interval that is too short to spoil many."""
 _HANGS = 4.0
 """Seconds in which a clock cycle has to end: Icarus may evaluate for ever what Verilator takes."""
 
@@ -96,7 +94,9 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
         As the engine does.
     """
     shake = job.dut.handshake
-    quiet = replace(job.quiet(FEW), wall_timeout=min(job.wall_timeout, _HANGS))
+    # Vectors of a run: enough for an interval that is too short to spoil many.
+    few_vectors = 100
+    quiet = replace(job.quiet(few_vectors), wall_timeout=min(job.wall_timeout, _HANGS))
     vectors = quiet.vectors
 
     def judged(handshake: Handshake) -> Verdict:

@@ -23,9 +23,6 @@ from rtl_tb.runs.polarity import advice, choices, said, turned_over
 LONGEST, _FAR = 256, 4096
 """Lags that are looked at first, and where none of these is the latency: a unit that takes a bit of a long
 operand in a cycle, or waits in a queue."""
-_COUNT, _LEAST = 2048, 64
-"""Vectors of a measurement where they come in every cycle, and the least where they do not: some operands
-of a faulty unit are right by chance, never a quarter of this number."""
 Bits = npt.NDArray[Any]
 
 
@@ -88,7 +85,10 @@ def _best(
     near."""
     # Operands that stay until the result let one vector in at a time.
     interval = longest if dut.handshake.hold else dut.handshake.interval
-    count = max(_COUNT // interval, _LEAST) + longest // interval
+    # Vectors of a measurement where they come in every cycle, and the least where they do not: some operands
+    # of a faulty unit are right by chance, never a quarter of this number.
+    most_vectors, least_vectors = 2048, 64
+    count = max(most_vectors // interval, least_vectors) + longest // interval
     vectors = default_set(dut.instruction, count, 1, dut.level)
     outcome = engines.run(
         engine, Job(dut.probed(interval), build / "latency", _repeated(vectors, interval), simulator)

@@ -18,8 +18,6 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job
 from rtl_tb.runs.verdict import Verdict, judge, silent
 
-FEW = 200
-"""Vectors of a run that only asks whether the unit answers at all."""
 _TOGETHER = (("input valid", "output valid"), ("input ready", "output ready"))
 """Signals that somebody who makes one active low makes active low, too."""
 
@@ -69,7 +67,9 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
     speaks for a wrong polarity."""
     if not _suspect(verdict, job.dut):
         return None
-    quiet = job.quiet(FEW)
+    # Vectors of a run that only asks whether the unit answers at all.
+    few_vectors = 200
+    quiet = job.quiet(few_vectors)
     try:
         without_traffic = judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare)
     except MmagoldError:

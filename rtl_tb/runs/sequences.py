@@ -25,8 +25,6 @@ from rtl_tb.runs.unit import DutRun
 
 Progress = Callable[[int, int], None]
 Flags = npt.NDArray[np.bool_]
-RUNS = 80
-"""Runs of the DUT that may be spent on making a sequence simpler."""
 
 
 def smallest_sequence(
@@ -163,14 +161,16 @@ def _simpler(
     left = counted(1)
     reset = run.job.dut.reset is not None
     best, untried = sequence, _simplifications(ins, sequence, reset)
-    while (tried := next(left)) <= RUNS:
+    # Runs of the DUT that may be spent on making a sequence simpler.
+    runs = 80
+    while (tried := next(left)) <= runs:
         candidate = next(untried, None)
         if candidate is None or (budget is not None and budget.over()):
             break
         if fails_at_end(run, candidate):
             best, untried = candidate, _simplifications(ins, candidate, reset)
         if progress is not None:
-            progress(tried, RUNS)
+            progress(tried, runs)
     return best
 
 

@@ -24,8 +24,6 @@ from rtl_tb.engines.job import ProtocolFailure
 Bits = npt.NDArray[Any]
 Compare = ComparePolicy | Callable[[Format, Bits, Bits], Bits]
 OnChecked = Callable[[dict[str, Bits], Bits], object]
-KEPT = 1000
-"""Mismatches that are kept with their operands; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,9 @@ class Scoreboard:
     ) -> None:
         self.wrong += int(np.count_nonzero(wrong))
         self.unknown += int(np.count_nonzero(unknown))
-        for i in np.flatnonzero(wrong | unknown)[: KEPT - len(self.mismatches)]:
+        # Mismatches that are kept with their operands; the others are counted.
+        kept = 1000
+        for i in np.flatnonzero(wrong | unknown)[: kept - len(self.mismatches)]:
             of_one = {name: array[i] for name, array in operands.items()}
             actual = None if unknown[i] else codes["d"][i]
             flags = (expected["flags"][i], codes["flags"][i]) if "flags" in expected else None

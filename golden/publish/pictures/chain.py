@@ -13,8 +13,6 @@ from golden.publish.pictures.datapath import title_of
 
 _LEFT, _RIGHT = 120.0, svg.WIDTH - 12.0
 _HEIGHT, _GAP = 62.0, 26.0
-_FIRST, _LAST = 4, 2
-"""Operations of a long program that are drawn."""
 
 
 @dataclass
@@ -32,9 +30,11 @@ def program(ins: Instruction, name: str = "program") -> str:
     its ids."""
     operations = ins.program.operations
     shown = list(enumerate(operations))
-    hidden = len(shown) - _FIRST - _LAST
+    # Operations of a long program that are drawn.
+    first_drawn, last_drawn = 4, 2
+    hidden = len(shown) - first_drawn - last_drawn
     if hidden > 1:
-        shown = [*shown[:_FIRST], *shown[-_LAST:]]
+        shown = [*shown[:first_drawn], *shown[-last_drawn:]]
     sheet = _Sheet({}, {}, [])
     _lanes(sheet, [operation for _, operation in shown])
     y = 16.0
@@ -42,7 +42,7 @@ def program(ins: Instruction, name: str = "program") -> str:
     sheet.starts["c"] = y + 14
     y += 34
     for place, (index, operation) in enumerate(shown):
-        if hidden > 1 and place == _FIRST:
+        if hidden > 1 and place == first_drawn:
             y = _ellipsis(sheet, y, hidden, shown[place - 1][1], operation)
         _box(sheet, ins, index, operation, y)
         y += _HEIGHT + _GAP

@@ -39,7 +39,6 @@ STRIDES = (8, 16, 32, 64, 256, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10)
 LEVELS = {"ca": 16 << 10, "cg": 4 << 20, "cv": 1 << 30}
 """The size whose latency stands for a load: it lies in the L1, in the L2, in neither."""
 ROUNDS = 1024
-LINES = 16384
 _LEAST = 64 << 20
 _BLOCK = 512
 _OTHERS = 512 << 20
@@ -80,7 +79,7 @@ class Stream:
 @dataclass
 class Result:
     """Everything of one run. lines: cycles of the first and of the second load of
-    each of LINES lines, some of them written by every multiprocessor. far: cycles of a load from the L2 and
+    each of many lines, some of them written by every multiprocessor. far: cycles of a load from the L2 and
     from DRAM, by the multiprocessor that loads. alone: the multiprocessors on which blocks of 1 and of
     1024 threads run that are alone, as in all chases but those."""
 
@@ -423,11 +422,12 @@ class _Bench:
 
     def partitions(self) -> list[list[int]]:
         """Cycles of the load of each line in a region that lies in the L2, for the first time and again."""
-        cycles, first = self.gpu.empty(8 * LINES), np.uint64(self.first)
-        where = (first, np.uint64(LINE), np.uint32(LINES))
+        lines = 16384  # 2 MiB, which lie in the L2
+        cycles, first = self.gpu.empty(8 * lines), np.uint64(self.first)
+        where = (first, np.uint64(LINE), np.uint32(lines))
         self.module.get("selves")(*where, grid=self.gpu.sm_count, block=128)
         self.module.get("lines")(*where, cycles, grid=1, block=1)
-        taken = self.gpu.download(cycles, (2, LINES), np.uint32)
+        taken = self.gpu.download(cycles, (2, lines), np.uint32)
         if not taken.all():
             raise DeviceError("kernel lines: it gave no time for some of the lines")
         return [[int(n) for n in row] for row in taken]
