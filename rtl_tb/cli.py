@@ -5,7 +5,6 @@ The entry point `add_commands` hangs them into the command; heavy imports happen
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from golden.cli.arguments import Json, Seed
+from golden.cli.arguments import Json, Seed, print_json
 from golden.cli.export import FORMATS
 from golden.cli.progress import Timings, progress_bar
 from golden.identify.blackbox.plugins import OPENERS
@@ -274,7 +273,7 @@ def check(
     if coverage is not None and result.coverage is not None:
         _merge_coverage(result.coverage, coverage)
     if as_json:
-        typer.echo(json.dumps(progress.with_timings(data, timings), indent=2))
+        print_json(progress.with_timings(data, timings))
     else:
         progress.print_timings(timings)
     if not result.passed:
@@ -323,7 +322,7 @@ def prove(
         options = Options(failures=failures, build=build, budget=30.0)
         found = run_proof(load_dut(file), seconds, options, tell, listen, jobs)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2))
+        print_json(found.as_dict())
     else:
         subject = f"{found.dut.name} against {found.dut.instruction_name}"
         print_outcome(found.outcome, subject, found.claim, console)
@@ -504,7 +503,7 @@ def qualify(
     for path in report or []:
         write_text(path, qualification.WRITERS[path.suffix[1:]](result))
     if as_json:
-        typer.echo(json.dumps(result.as_dict(), indent=2))
+        print_json(result.as_dict())
     else:
         qualification.print_matrix(result, PlainConsole())
     if not result.passed:
@@ -545,7 +544,7 @@ def regress(
     data = summary(result, covered)
     report.write_reports(out, data, covered, add_to_history(out, data))
     if as_json:
-        typer.echo(json.dumps(data, indent=2))
+        print_json(data)
     else:
         report.print_text(data, out, PlainConsole())
     if result.status:
@@ -595,7 +594,7 @@ def doctor(as_json: Json = False) -> None:
     with progress_bar(not as_json) as progress:
         rows = examine(progress)
     if as_json:
-        typer.echo(json.dumps([row.as_dict() for row in rows], indent=2))
+        print_json([row.as_dict() for row in rows])
     else:
         print_table(rows, PlainConsole())
     if any(row.required and not row.ok for row in rows):

@@ -27,6 +27,7 @@ from golden.catalog.architectures import get_architecture
 from golden.catalog.ptx_forms import Form
 from golden.catalog.resolver import resolver
 from golden.errors import SpecError, UnknownNameError, nearest, no_match
+from golden.files import escape
 from golden.files.inputs import read_text
 from golden.files.output import write_folder
 from golden.paths import spec_folder
@@ -225,12 +226,12 @@ def _call(text: str) -> tuple[str, int]:
 
 def write(table: Table, where: Path) -> None:
     """Writes both files of a table into a folder, both or neither."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in table.rows.values():
-        writer.writerow((row.ptx, row.operands, row.sass, " ".join(f"{name}:{n}" for name, n in row.calls)))
-    write_folder(where, {f"{table.target}.csv": stream.getvalue(), f"{table.target}.yaml": _about(table)})
+    rows = (
+        (row.ptx, row.operands, row.sass, " ".join(f"{name}:{n}" for name, n in row.calls))
+        for row in table.rows.values()
+    )
+    text = escape.csv_text(COLUMNS, rows)
+    write_folder(where, {f"{table.target}.csv": text, f"{table.target}.yaml": _about(table)})
     load.cache_clear()
 
 

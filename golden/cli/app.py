@@ -6,7 +6,6 @@ so that help and shell completion answer at once.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
@@ -23,7 +22,7 @@ from typer.core import TyperGroup
 
 from golden import boundary
 from golden.cli import completion, plugins
-from golden.cli.arguments import Arch, Json, Name, Seed, read_light
+from golden.cli.arguments import Arch, Json, Name, Seed, print_json, read_light
 from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.export import export
@@ -207,10 +206,6 @@ def _name_of(info: Any) -> str:
 # Arguments and options that several commands have ---------------------------------------------------------
 
 
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2))
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         from golden import __version__
@@ -277,7 +272,7 @@ def list_command(
             raise OperandError("option --unknown goes with WORD, --arch and --json, no other filter")
         untold = lists.select_unknown(words, arch)
         if as_json:
-            _print_json(untold)
+            print_json(untold)
         elif untold:
             lists.print_unknown(untold)
         else:
@@ -288,7 +283,7 @@ def list_command(
         return
     found = lists.select(words, arch, type_, shape, evidence)
     if as_json:
-        _print_json([lists.row_dict(ins) for ins in found])
+        print_json([lists.row_dict(ins) for ins in found])
     elif found:
         lists.print_instructions(found, every)
         lists.print_remarks(words)
@@ -305,7 +300,7 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
 
     ins = resolve(name, arch)
     if as_json:
-        _print_json(specification.specification(ins))
+        print_json(specification.specification(ins))
     else:
         render.print_specification(ins)
 
@@ -346,7 +341,7 @@ def explain(
     given["mode"] = mode
     trace = ins.trace(**operand_files.from_text(ins, given))
     if as_json:
-        _print_json(trace.as_dict())
+        print_json(trace.as_dict())
     else:
         print_trace(trace)
 
@@ -470,7 +465,7 @@ def compare(
     with progress_bar() as progress:
         result = _search(resolve(first), resolve(second), seed, budget, proof, progress)
     if as_json:
-        _print_json(progress.with_timings(result.as_dict(), timings))
+        print_json(progress.with_timings(result.as_dict(), timings))
     else:
         compared.print_comparison(result, traces)
         progress.print_timings(timings)
@@ -500,7 +495,7 @@ def algorithms(as_json: Json = False) -> None:
     from golden.cli import lists
 
     if as_json:
-        _print_json(lists.algorithm_dicts())
+        print_json(lists.algorithm_dicts())
     else:
         lists.print_algorithms()
 
@@ -511,7 +506,7 @@ def formats_command(as_json: Json = False) -> None:
     from golden.cli import lists
 
     if as_json:
-        _print_json(lists.format_dicts())
+        print_json(lists.format_dicts())
     else:
         lists.print_formats()
 
@@ -529,7 +524,7 @@ def spec_check(
 
     report = lists.check_spec(file)
     if as_json:
-        _print_json(report)
+        print_json(report)
     else:
         typer.echo(f"{file}: ok: {report['summary']}")
 

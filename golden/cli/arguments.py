@@ -7,6 +7,7 @@ a third of `mmagold show`, and changes neither a text nor a default.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -59,3 +60,8 @@ def read_light() -> None:
     make = getattr(typer.core, name, None)
     if make is not None:
         setattr(typer.core, name, partial(_Value, make))
+
+
+def print_json(value: Any) -> None:
+    """Prints a value for machines, as `--json` asks."""
+    typer.echo(json.dumps(value, indent=2))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from golden.cli.arguments import Json, Seed
+from golden.cli.arguments import Json, Seed, print_json
 from golden.cli.progress import Timings, progress_bar
 
 
@@ -116,7 +115,7 @@ def dissect(
     for file in report or ():
         dissection.write(found, file)
     if as_json:
-        typer.echo(json.dumps(progress.with_timings(found.as_dict(), timings), indent=2))
+        print_json(progress.with_timings(found.as_dict(), timings))
     else:
         progress.print_timings(timings)
     if found.instruction is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from golden.cli import completion
-from golden.cli.arguments import Json
+from golden.cli.arguments import Json, print_json
 from golden.cli.export import Request, document
 from golden.cli.progress import Timings, progress_bar
 from golden.errors import counted, missing
@@ -43,7 +42,7 @@ def build(
         count = site.build(out, jobs, progress, vectors)
     if as_json:
         data = {"site": str(out), "pages": count}
-        typer.echo(json.dumps(progress.with_timings(data, timings), indent=2))
+        print_json(progress.with_timings(data, timings))
     else:
         progress.print_timings(timings)
     typer.echo(f"{out / 'index.html'}: {counted(count, 'page')}", err=True)

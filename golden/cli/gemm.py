@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from golden.cli.arguments import Json
+from golden.cli.arguments import Json, print_json
 from golden.cli.progress import Timings, progress_bar
 from golden.errors import counted
 
@@ -162,7 +161,7 @@ def plan(
             kernel = named_function(ask.removeprefix("python:"))
             found = finding.ask(kernel, parse_shape(shape), arch, known, progress)
     if as_json:
-        typer.echo(json.dumps(progress.with_timings(_as_dict(found), timings), indent=2))
+        print_json(progress.with_timings(_as_dict(found), timings))
     else:
         _tell(found)
         progress.print_timings(timings)
@@ -248,7 +247,7 @@ def plans(
 
     found = [one for name in ([arch] if arch else architectures()) for one in named(name)]
     if as_json:
-        typer.echo(json.dumps([_plan_dict(one) for one in found], indent=2))
+        print_json([_plan_dict(one) for one in found])
         return
 
     from golden.explain.terminal import PlainConsole, table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from golden.cli import completion
-from golden.cli.arguments import Arch, Json
+from golden.cli.arguments import Arch, Json, print_json
 
 if TYPE_CHECKING:
     from golden.model.instruction import Instruction
@@ -106,7 +105,7 @@ def layout(
     else:
         places = _registers(question)
     if as_json:
-        typer.echo(json.dumps(places, indent=2))
+        print_json(places)
     elif isinstance(places, str):
         typer.echo(places)
     else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument
 
 from golden.cli import completion
-from golden.cli.arguments import Json
+from golden.cli.arguments import Json, print_json
 
 if TYPE_CHECKING:
     from golden.functions.functions import Function
@@ -42,7 +41,7 @@ def mufu(
     if name is None:
         known = functions(arch).values()
         if as_json:
-            typer.echo(json.dumps([_about(one) for one in known], indent=1))
+            print_json([_about(one) for one in known])
             return
         widest = max(len(one.name) for one in known)
         for one in known:
@@ -50,11 +49,14 @@ def mufu(
         return
     function = mufu(arch, name)
     if not codes:
-        typer.echo(json.dumps(_about(function), indent=1) if as_json else _described(function))
+        if as_json:
+            print_json(_about(function))
+        else:
+            typer.echo(_described(function))
         return
     results = _results(function, codes)
     if as_json:
-        typer.echo(json.dumps(results, indent=1))
+        print_json(results)
     else:
         for line in results:
             typer.echo(f"{line['operand']} ({line['of']}) -> {line['result']} ({line['is']})")

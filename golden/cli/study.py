@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from golden.cli.arguments import Json
+from golden.cli.arguments import Json, print_json
 from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def study(
 
         written = write(found, out)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=1))
+        print_json(found.as_dict())
     else:
         _print(found, drawn=out is not None)
     for path in written:
@@ -84,7 +83,7 @@ def _list(as_json: bool) -> None:
         for name in studies.names()
     ]
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
+        print_json(rows)
         return
 
     from golden.explain.terminal import PlainConsole, table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import asdict
 from functools import partial
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from golden.cli.arguments import Arch, OptionalName, Seed
+from golden.cli.arguments import Arch, OptionalName, Seed, print_json
 from golden.cli.progress import progress_bar
 from golden.errors import counted
 
@@ -149,7 +148,7 @@ def _compare(path: Path, ins: Instruction, columns: str, as_json: bool) -> None:
 
     found = foreign.compare(path, ins, columns)
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
+        print_json(asdict(found))
     else:
         what = " and ".join(found.compared)
         verdict = f"all have the {what} of {ins.name}" if not found.wrong else f"{found.wrong} differ"
@@ -189,7 +188,7 @@ def _check(path: Path, name: str | None, arch: str | None, as_json: bool) -> Non
 
 def _report(made: Manifest, path: Path, what: str, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(made.as_dict(), indent=2))
+        print_json(made.as_dict())
         return
     width = f"{made.operand_width} + {made.result_width} bits"
     typer.echo(f"{path}: {what}: {counted(made.count, 'vector')} of {made.architecture}:{made.instruction}")
@@ -204,7 +203,7 @@ def _list_kinds(as_json: bool) -> None:
 
     described = {kind: stimuli.describe(kind) for kind in stimuli.KINDS}
     if as_json:
-        typer.echo(json.dumps(described, indent=2))
+        print_json(described)
         return
     for kind, text in described.items():
         typer.echo(f"{kind:<20} {text}")

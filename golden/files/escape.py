@@ -6,12 +6,14 @@ and reads as the same words. HTML, SVG and XML: `html.escape` of the standard li
 (golden/publish/pictures/svg.py, golden/cover/page.py); Typst takes text as string literals
 (golden/publish/typst_writer.py). Numbers and the identifiers of the specs need none of this.
 
-`table` makes Markdown of facts: cells are text whose signs mean nothing.
+`table` makes Markdown of facts: cells are text whose signs mean nothing. `csv_text` makes CSV.
 """
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -101,6 +103,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """CSV with a header; lines end as on Unix."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _cell(value: Any) -> str:

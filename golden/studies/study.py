@@ -3,8 +3,6 @@ about the findings (spec/studies/*.yaml)."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from golden.explain import markdown
+from golden.files import escape
 from golden.files.output import Fill, write_folder
 from golden.paths import spec_folder
 from golden.studies.draw import only_style
@@ -204,13 +203,8 @@ def _write(study: Study, folder: Path) -> list[Path]:
 
 def csv_text(table: Table) -> str:
     """A table as CSV: numbers in full, text without Markdown's marks."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.head)
-    writer.writerows(
-        [cell.replace("`", "") if isinstance(cell, str) else cell for cell in row] for row in table.rows
-    )
-    return out.getvalue()
+    rows = ([cell.replace("`", "") if isinstance(cell, str) else cell for cell in row] for row in table.rows)
+    return escape.csv_text(table.head, rows)
 
 
 def document(study: Study) -> str:

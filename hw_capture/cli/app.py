@@ -3,7 +3,6 @@ and what hangs all commands of hw_capture into `mmagold`."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from golden.cli.arguments import Json, Seed
+from golden.cli.arguments import Json, Seed, print_json
 from golden.cli.progress import progress_bar
 from golden.errors import counted
 from golden.workers import MOST_WORKERS
@@ -172,7 +171,7 @@ def _none_chosen(
 
 def _print_capture(report: Report, out: Path, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(vars(report), indent=2))
+        print_json(vars(report))
         return
     for name, reason in report.strange + report.failed:
         typer.echo(f"not recorded: {name}: {reason}")
@@ -198,7 +197,7 @@ def _compile_only(
             rows += [_row(one) for one in group]
     wrong, strange = ([row for row in rows if row[key]] for key in ("error", "strange"))
     if as_json:
-        typer.echo(json.dumps({"target": target, "kernels": rows, "skipped": dict(left + late)}, indent=2))
+        print_json({"target": target, "kernels": rows, "skipped": dict(left + late)})
     else:
         for row in wrong:
             typer.echo(f"{row['name']} ({row['form']}): {row['error']}")
@@ -254,7 +253,7 @@ def verify(
     with progress_bar(not as_json) as progress:
         report = replay(folder, matching=pattern(only), reference=reference, progress=progress)
     if as_json:
-        typer.echo(json.dumps(report.as_dict(), indent=2))
+        print_json(report.as_dict())
     else:
         for item in report.differences:
             typer.echo(item.sentence())
@@ -288,7 +287,7 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
     with progress_bar(not as_json) as progress:
         report = plant(folder, matching=pattern(only), progress=progress)
     if as_json:
-        typer.echo(json.dumps(report.as_dict(), indent=2))
+        print_json(report.as_dict())
     else:
         for item in report.missed:
             typer.echo(f"not refuted: {item.instruction}, {item.operand}: {item.fault}: {item.why}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
-from golden.cli.arguments import Json, Seed
+from golden.cli.arguments import Json, Seed, print_json
 from hw_capture.cli.arguments import Gpu, architecture
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def profile(
     else:
         found = numeric.profile(arch, samples, chains, length, seed)
     if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(found), indent=1))
+        print_json(dataclasses.asdict(found))
     else:
         _print(found)
     raise typer.Exit(1 if found.mismatches else 0)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from golden.cli.arguments import Json, Seed
+from golden.cli.arguments import Json, Seed, print_json
 from golden.cli.progress import progress_bar
 from hw_capture.cli.app import check_writable, pattern
 from hw_capture.cli.arguments import Gpu, architecture
@@ -121,7 +121,7 @@ def capture_functions(
     if out is not None:
         functions.write(out, manifest, outcomes)
     if as_json:
-        typer.echo(json.dumps(manifest, indent=1))
+        print_json(manifest)
     else:
         for one in outcomes:
             first = f", the first at {', '.join(f'{code:#x}' for code in one.first[:4])}" if one.first else ""

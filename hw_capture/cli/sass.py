@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from golden.cli.arguments import Json
+from golden.cli.arguments import Json, print_json
 from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ def _list(as_json: bool) -> None:
     for form in load().forms:
         groups.setdefault(form.group, []).append(form)
     if as_json:
-        typer.echo(
-            json.dumps({group: [form.name for form in forms] for group, forms in groups.items()}, indent=1)
-        )
+        print_json({group: [form.name for form in forms] for group, forms in groups.items()})
         return
     rows = table("group", "forms>", "such as")
     for group, forms in groups.items():
@@ -113,7 +111,7 @@ def _show(forms: list[Form], targets: list[str], as_json: bool) -> None:
 
     loaded = {target: tables.load(target) for target in targets}
     if as_json:
-        typer.echo(json.dumps([_as_dict(form, loaded) for form in forms], indent=1))
+        print_json([_as_dict(form, loaded) for form in forms])
         return
     rows = table("PTX", "operands", "SASS", "targets")
     for form in forms:
@@ -195,7 +193,7 @@ def _check(targets: list[str], as_json: bool) -> None:
         if not as_json:
             _print_check(target, report[target])
     if as_json:
-        typer.echo(json.dumps(report, indent=1))
+        print_json(report)
     if any(one["differences"] for one in report.values()):
         raise typer.Exit(1)
 

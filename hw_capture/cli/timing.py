@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import json
 from contextlib import suppress
-from csv import DictWriter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from golden.cli.arguments import Json
+from golden.cli.arguments import Json, print_json
 from golden.cli.progress import progress_bar
 from hw_capture.cli.arguments import Gpu, GpuArch, OnlyText
 from hw_capture.cli.timing_run import Run, bench_board
@@ -142,6 +139,7 @@ def show(
     from golden.catalog.timing import load
     from golden.errors import no_match
     from golden.explain.terminal import PlainConsole, table
+    from golden.files import escape
 
     every = load(name)
     figures = [figure for figure in every if only in figure.instruction]
@@ -149,14 +147,10 @@ def show(
         raise no_match(f"instruction of {name}", only, (figure.instruction for figure in every))
     rows_ = [{**vars(f.key), "low": f.low, "high": f.high, "unit": f.unit, "table": f.table} for f in figures]
     if as_json:
-        typer.echo(json.dumps(rows_, indent=1))
+        print_json(rows_)
         return
     if as_csv:
-        text = io.StringIO()
-        lines = DictWriter(text, list(rows_[0]), lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(rows_)
-        typer.echo(text.getvalue(), nl=False)
+        typer.echo(escape.csv_text(list(rows_[0]), [list(row.values()) for row in rows_]), nl=False)
         return
     rows = table("table", "instruction", "variant", "quantity", "warps>", "ILP>", "value>", "unit")
     for f in figures:
@@ -211,7 +205,7 @@ def compare(
             }
             for p, reason in zip(found, reasons, strict=True)
         ]
-        typer.echo(json.dumps(rows, indent=1))
+        print_json(rows)
         return
     _print_pairs(found, reasons, tolerance)
     if whole:
@@ -354,7 +348,7 @@ def rerun(
             }
             for g in found
         ]
-        typer.echo(json.dumps(rows_, indent=1))
+        print_json(rows_)
         return
     rows = table("kind", "figures>", "within>", "worst>", "first>", "second>", "of")
     for g in found:

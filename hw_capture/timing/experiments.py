@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from golden.catalog.timing import PRINTED
+from golden.files import escape
 from hw_capture.errors import DeviceError, SassError
 from hw_capture.gpu.device import Device, Module
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.sass import mnemonic
-from hw_capture.timing import loops, records
+from hw_capture.timing import loops
 from hw_capture.timing.clocks import Watch
 from hw_capture.timing.programs import template
 from hw_capture.timing.records import Conditions, Progress, head, table
@@ -295,7 +296,7 @@ def _row(sample: Sample, key: str) -> dict[str, object]:
 
 def csv_text(result: Result) -> str:
     """Returns the samples as CSV with a header."""
-    return records.csv_text(_COLUMNS, _csv_rows(result))
+    return escape.csv_text(_COLUMNS, _csv_rows(result))
 
 
 def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:

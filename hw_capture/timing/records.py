@@ -3,8 +3,6 @@ and the compiler that makes many kernels at a time."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -78,15 +76,6 @@ def table(
         "    rows:",
         *lines,
     ]
-
-
-def csv_text(columns: Sequence[str], points: Iterable[Sequence[Any]]) -> str:
-    """Returns points as CSV with a header."""
-    stream = io.StringIO()
-    rows = csv.writer(stream, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows(points)
-    return stream.getvalue()
 
 
 Item = TypeVar("Item")

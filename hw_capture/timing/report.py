@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from golden.catalog.timing import as_printed
-from hw_capture.timing import records
+from golden.files import escape
 from hw_capture.timing.bench import Result, Timing
 from hw_capture.timing.programs import ROUNDS, UNROLL, Subject
 from hw_capture.timing.records import head, table
@@ -59,7 +59,7 @@ _COLUMNS = (
 
 def csv_text(result: Result) -> str:
     """Returns the points as CSV with a header."""
-    return records.csv_text(_COLUMNS, _csv_rows(result))
+    return escape.csv_text(_COLUMNS, _csv_rows(result))
 
 
 def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:

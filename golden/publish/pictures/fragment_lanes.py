@@ -130,7 +130,7 @@ def _further(layout: Layout, axis: int, period: int) -> str:
     adds = ", ".join(
         f"{part} + {n}" for part, n in zip(("block", "row", "column"), gain[:3, 0].tolist(), strict=True) if n
     )
-    return f"{plural(period, ('lane', 'register')[axis])} further: {adds}."
+    return f"{counted(period, ('lane', 'register')[axis])} further: {adds}."
 
 
 _AXES = {
@@ -282,10 +282,5 @@ def cut_notes(cells: Grid, shown: tuple[int, int, int]) -> list[str]:
         adds = ", ".join(
             f"{part} + {n}" for part, n in zip(("lane", "register", "element"), gain, strict=True) if n
         )
-        notes.append(f"{rest} go on in the same way: {plural(drawn * size, what)} further, {adds}.")
+        notes.append(f"{rest} go on in the same way: {counted(drawn * size, what)} further, {adds}.")
     return notes
-
-
-def plural(count: int, what: str) -> str:
-    """ "1 row", "2 rows"."""
-    return f"{count} {what}{'s' if count > 1 else ''}"

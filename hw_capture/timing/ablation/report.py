@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hw_capture.timing import records
+from golden.files import escape
 from hw_capture.timing.ablation import machine_code
 from hw_capture.timing.ablation.run import PLACES, Point, Result
 from hw_capture.timing.ablation.variants import Variant
@@ -81,7 +81,7 @@ def _spread(result: Result) -> float:
 
 def csv_text(result: Result) -> str:
     """Returns every point as CSV with a header."""
-    return records.csv_text(_COLUMNS, _csv_rows(result))
+    return escape.csv_text(_COLUMNS, _csv_rows(result))
 
 
 def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:

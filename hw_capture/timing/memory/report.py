@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hw_capture.timing import records
+from golden.files import escape
 from hw_capture.timing.memory.bench import LARGEST, LEVELS, PAGE, SMALLEST, Result, Sample, Stream
 from hw_capture.timing.records import head, table
 
@@ -175,7 +175,7 @@ def _dram(result: Result, far: list[Stream]) -> Iterator[dict[str, Any]]:
 def csv_text(result: Result) -> str:
     """Returns the points as CSV with a header; then the cycles of each line of the L2, and of each
     multiprocessor."""
-    return records.csv_text(_COLUMNS, _csv_rows(result))
+    return escape.csv_text(_COLUMNS, _csv_rows(result))
 
 
 def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from hw_capture.timing import records
+from golden.files import escape
 from hw_capture.timing.records import head, table
 from hw_capture.timing.scalar.bench import PASSES, TURNS, WARPS, Result, Timed
 from hw_capture.timing.scalar.programs import COUNTS, TABLE_ONE, Built
@@ -148,7 +148,7 @@ def _of_three(timed: Timed, name: str) -> dict[str, float | str]:
 
 def csv_text(result: Result) -> str:
     """Returns the points as CSV with a header."""
-    return records.csv_text(_COLUMNS, _csv_rows(result))
+    return escape.csv_text(_COLUMNS, _csv_rows(result))
 
 
 def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
