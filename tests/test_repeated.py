@@ -1,11 +1,11 @@
-"""The lists of what `make test` leaves to the long run."""
+"""The list of what `make test` leaves to the long run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from repeated import LONG, ONE_IN, leave_to_the_long_run
+from repeated import ONE_IN, leave_to_the_long_run
 
 TESTS = Path(__file__).parent
 
@@ -26,20 +26,6 @@ def test_every_name_is_that_of_a_test_with_parameters() -> None:
         text = (TESTS / file).read_text("utf-8")
         head = text[: text.index(f"def {function}(")]
         assert "@pytest.mark.parametrize" in head.rpartition("\n\n")[2], name
-
-
-def test_what_is_left_to_the_long_run_has_a_test_that_stays() -> None:
-    for file, tests in LONG.items():
-        for left, kept in tests.items():
-            of, _, stays = kept.partition("::")
-            assert stays not in LONG.get(of or file, ()), stays
-            for path, function in ((file, left), (of or file, stays)):
-                text = (TESTS / path).read_text("utf-8")
-                head = text[: text.index(f"def {function}(")].rpartition("\n\n")[2]
-                assert "@pytest.mark.long\n" not in head, function
-    cases = [Case(f"tests/{file}::{test}") for file, tests in LONG.items() for test in tests]
-    leave_to_the_long_run(cases)  # type: ignore[arg-type]
-    assert all(case.marks == ["long"] for case in cases)
 
 
 def test_one_case_in_so_many_stays() -> None:

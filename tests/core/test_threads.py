@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from long_run import long_after
 
 WORKLOAD = Path(__file__).with_name("threads_workload.py")
 
 
-@pytest.mark.parametrize("threads", ["2", "7"])
+@pytest.mark.parametrize("threads", long_after(1, ["7", "2"]))
 def test_callers_at_once_and_forks_get_the_results_of_one_thread(threads: str) -> None:
     environment = os.environ | {"MMAGOLD_THREADS": threads, "PYTHONPATH": str(WORKLOAD.parents[2])}
     command = [sys.executable, str(WORKLOAD), "20", "10"]

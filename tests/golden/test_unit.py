@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden import stimuli
@@ -47,7 +48,7 @@ def as_function(ins: golden.Instruction) -> FunctionUnit:
     return FunctionUnit(lambda a, b, c: ins.dot(a, b, c), FORMATS, ins.k, "mine")
 
 
-@pytest.mark.parametrize("make", [Bare, as_function], ids=["bare", "function"])
+@pytest.mark.parametrize("make", long_after(1, [Bare, as_function], ids=["bare", "function"]))
 def test_a_black_box_is_measured_compared_and_explained(make: Any) -> None:
     unit = make(HMMA)
     probe = Probe(unit)

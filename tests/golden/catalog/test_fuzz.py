@@ -26,11 +26,11 @@ def test_wrapping_a_float_total_is_refused() -> None:
         unit_files.build_instruction(yamlfile.parse(TRICKY["wrap after a wide sum"]))
 
 
-@pytest.mark.parametrize("block", long_after(1, range(10)))
+@pytest.mark.parametrize("block", long_after(1, range(20)))
 @pytest.mark.parametrize("make", [random_unit, kernel_unit])
 def test_models_agree_on_random_units(make: Callable[[random.Random], str], block: int) -> None:
     """The first of the units that a campaign runs by the thousand (docs/reports/random-units.md)."""
-    for seed in range(block * 30, block * 30 + 30):
+    for seed in range(block * 15, block * 15 + 15):
         text, ins = accepted(make, seed)
         found = differences(ins, 6, seed)
         assert not found, "\n".join([f"seed {seed}", *found, text])

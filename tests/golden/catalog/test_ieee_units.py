@@ -3,10 +3,8 @@ rationals, a converter, and every view of such units."""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import shlex
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +19,11 @@ from golden.cli.app import app
 from golden.cover.aiming import aim
 from golden.cover.coverage import Coverage
 from golden.errors import ShapeError, SpecError
-from golden.explain.specification import specification
 from golden.identify.comparing import compare
 from golden.identify.diagnosis import diagnose
 from golden.identify.minimising import minimise
-from golden.publish import document, ieee
-from golden.vectors import default_set, dpi, files
+from golden.publish import document
+from golden.vectors import default_set, files
 from golden.vectors.word import WordLayout
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
@@ -93,7 +90,7 @@ def test_every_rounding_is_exact(name):
     """All five modes on directed pairs and drawn vectors, in both models, against rationals."""
     ins, operate = load(name), F32.add if name == "ieee_add" else F32.multiply
     assert tuple(sorted(values["rnd"] for _, values in ins.modes.codes())) == tuple(sorted(ROUNDINGS))
-    vectors = default_set(ins, 2500, seed=4)
+    vectors = default_set(ins, 1000, seed=4)
     words = dict(ins.modes.codes())
     for i in range(len(vectors)):
         row = {key: codes[i] for key, codes in vectors.operands.items()}
@@ -101,7 +98,7 @@ def test_every_rounding_is_exact(name):
         want = operate(x, y, words[int(row["mode"])]["rnd"])
         assert int(vectors.d[i]) == want == ins.reference_dot(**row), (hex(x), hex(y), row["mode"])
     x, y = directed()
-    rows = np.random.default_rng(1).choice(len(x), 400, replace=False)
+    rows = np.random.default_rng(1).choice(len(x), 160, replace=False)
     for code, values in words.items():
         other = {"c": y} if name == "ieee_add" else {"b": y[:, None]}
         got = ins.dot(x[:, None], **other, mode=code)
@@ -131,7 +128,7 @@ def test_a_converter_has_neither(tmp_path):
     expected = np.where(np.isnan(want), np.uint16(0x7E00), want.view(np.uint16))
     np.testing.assert_array_equal(ins.dot(codes[:, None], mode=0), expected)
     f16 = Ieee("f16")
-    for i in rng.choice(len(codes), 300):
+    for i in rng.choice(len(codes), 100):
         value, sign = F32.term(int(codes[i]))
         for mode, values in ins.modes.codes():
             got = int(ins.dot(codes[i : i + 1], mode=mode))
@@ -237,18 +234,6 @@ def test_a_unit_written_out_is_the_same_unit(tmp_path):
         assert again.program.operations[0].arithmetic == plain.program.operations[0].arithmetic
 
 
-def test_documents_name_no_such_operand(tmp_path):
-    for name, other in OTHER.items():
-        ins = load(name)
-        missing = ({"b", "c"} - {other}).pop()
-        assert missing not in specification(ins)["formats"]
-        text = document.to_markdown(ins)
-        assert f">{missing}: " not in text and "d = " in text
-        assert document.to_html(ins)
-        told = json.loads(json.dumps(ins.trace(**one_of(ins)).as_dict()))
-        assert (missing in told) is False and missing not in told["operands"][0]
-
-
 SECTIONS = ("Formats", "Computation", "Datapath", "Special values", "Example", "Against IEEE 754", "Evidence")
 
 
@@ -269,35 +254,7 @@ def test_documents_have_every_section(tmp_path):
         assert formula in document.to_markdown(load(name))
 
 
-def test_what_documents_compare_with_is_ieee():
-    """The rounded sum and the chain of a unit without b, and of one without c: against rationals."""
-    for name, other in OTHER.items():
-        plain = load(name).plain
-        operands = {key: codes[:400] for key, codes in default_set(plain, 4000, seed=5).operands.items()}
-        for unit_ in (ieee.rounded_sum(plain), ieee.fma_chain(plain)):
-            for i, got in enumerate(unit_.dot(**operands).tolist()):
-                x, y = int(operands["a"][i][0]), int(operands[other][i].reshape(-1)[0])
-                want = (F32.add if other == "c" else F32.multiply)(x, y, "nearest_even")
-                assert got == want, (name, hex(x), hex(y), hex(got), hex(want))
-
-
-def test_documents_of_converters_and_of_integers(tmp_path):
-    """Nothing to add: the sections speak of what there is."""
-    text = document.to_markdown(unit(tmp_path, CONVERT))
-    assert "\n## Against IEEE 754\n" in text and "from the first element" in text and "d = a" in text
-    narrow = "unit: add\nshape: {k: 1}\nformats: {a: s8, c: s8, d: s32}\nsteps:\n" + (
-        "  - sum: {of: [a, c], to: total}\n"
-        "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
-    )
-    assert "no operands leave the range of s32" in document.to_markdown(unit(tmp_path, narrow))
-    wide = narrow.replace("d: s32", "d: s8")
-    assert "A total beyond s8 wraps modulo 2**8" in document.to_markdown(unit(tmp_path, wide))
-
-
-def one_of(ins):
-    return {name: codes[0] for name, codes in default_set(ins, 1).operands.items()}
-
-
+@pytest.mark.long
 def test_coverage_looks_at_the_operands_that_there_are(tmp_path):
     text = (EXAMPLES / "ieee_add.yaml").read_text().replace("cut: sticky_added", "cut: dropped")
     for ins, there, missing in (
@@ -306,7 +263,7 @@ def test_coverage_looks_at_the_operands_that_there_are(tmp_path):
         (unit(tmp_path, CONVERT), ("class of a, position",), ("class of b", "class of c")),
     ):
         coverage = Coverage(ins)
-        coverage.sample_set(default_set(ins, 12_000))
+        coverage.sample_set(default_set(ins, 4_000))
         assert not coverage.surprises()
         list(aim(ins, coverage, most=40_000))
         names = {point.name.partition(": ")[2] for point in coverage.points}
@@ -344,23 +301,6 @@ def test_a_fault_of_an_adder_is_said_where_it_is(tmp_path, fault):
     vectors = default_set(ins, 12_000)
     found = diagnose(ins, vectors.operands, faulty.dot(**vectors.operands))
     assert found.explains and word in found.sentence(), found.sentence()
-
-
-@pytest.mark.long
-def test_the_c_model_answers_as_the_core(tmp_path):
-    for name in OTHER:
-        ins = load(name).mode_units[2]
-        dpi.write(ins, tmp_path, name)
-        strict = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread"]
-        library = tmp_path / f"{name}.so"
-        subprocess.run([*strict, "-o", library, tmp_path / f"{name}_dpi.c", "-lm"], check=True)
-        function = getattr(ctypes.CDLL(str(library)), f"{name}_dpi")
-        vectors = default_set(ins, 1500, seed=5)
-        for i, expected in enumerate(vectors.d):
-            given = [np.atleast_1d(vectors.operands[key][i]) for key in ("a", OTHER[name])]
-            result = np.zeros(1, np.uint32)
-            function(*(array.ctypes.data_as(ctypes.c_void_p) for array in (*given, result)))
-            assert result[0] == expected
 
 
 def test_the_command_takes_what_there_is():

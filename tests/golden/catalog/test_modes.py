@@ -17,7 +17,7 @@ from golden.catalog.unit_text import unit_text
 from golden.cli.app import app
 from golden.cover.coverage import Coverage
 from golden.errors import CoreError, OperandError, ShapeError, SpecError
-from golden.explain.specification import specification, to_markdown
+from golden.explain.specification import to_markdown
 from golden.identify.comparing import compare
 from golden.identify.diagnosis import diagnose
 from golden.identify.minimising import minimise
@@ -226,27 +226,6 @@ def test_a_vector_file_is_of_all_modes(fma, tmp_path):
         tmp_path, FMA.read_text().replace("op: [none, product, c, both]", "op: [none, product, both, c]")
     )
     assert spec_hash(other) != spec_hash(fma)
-
-
-def test_the_document_says_what_each_mode_changes(fma):
-    text = to_markdown(fma)
-    assert "- rnd, bits 2..0: 0 nearest_even, 1 toward_zero, 2 down, 3 up, 4 nearest_away" in text.replace(
-        "\\_", "_"
-    )
-    assert "step 1: products = -(a" in text
-    told = specification(fma)["modes"]
-    assert len(told["codes"]) == 20 and told["codes"][-1]["values"] == {"rnd": "nearest_away", "op": "both"}
-
-
-def test_the_document_says_which_special_values_depend_on_the_mode(tmp_path, fma):
-    row = next(line for line in to_markdown(fma).splitlines() if line.startswith("| 1 \\* 1 + c = -1 |"))
-    down = ", ".join(
-        f"{code:#x}" for code, mode in fma.modes.codes() if mode == {"rnd": "down", "op": "none"}
-    )
-    assert f"`0x8000` (-0) in {down}" in row and "`0x0000` (+0) in 0x0, 0x1" in row
-    assert "a NaN in a" not in to_markdown(fma).partition("## Formats")[0]  # a NaN in every mode
-    only = unit(tmp_path, MAC.replace("op: [none, null, c]", "op: [none]").replace("[s8, u8]", "[null, s8]"))
-    assert "as described here" in to_markdown(only)  # the first mode need not be code 0
 
 
 CHAINS = """

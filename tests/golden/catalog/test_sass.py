@@ -80,31 +80,6 @@ def test_what_the_compiler_computes_has_no_row() -> None:
         assert sass.load(target).row("neg.f32", "z") is None
 
 
-def _size(ptx: str, operands: str, target: str) -> int:
-    row = sass.load(target).row(ptx, operands)
-    assert row is not None
-    return sum(row.counts.values())
-
-
-def test_what_the_page_says() -> None:
-    """docs/sass.md, "What it shows", and docs/reports/sass-insights.md."""
-    assert [_size("fma.rn.f32x2", "rrr", target) for target in TARGETS[5:]] == [1, 1, 2, 2]
-    assert [_size("add.u64", "rr", target) for target in TARGETS] == [2] * 8 + [1]
-    assert [_size("min.s64", "rr", target) for target in TARGETS] == [4] * 8 + [1]
-    assert [_size("mad.lo.u64", "rrr", target) for target in TARGETS] == [4] * 9
-    assert {_size("rem.u32", "rp", target) for target in TARGETS} == {13}
-    assert {_size("vmax2.u32.u32.u32", "rrr", target) for target in TARGETS} == {7}
-    video = [form.name for form in ptx_forms.load().forms if re.match(r"v\w+[24]\.", form.name)]
-    single = {(name, target) for name in video for target in TARGETS if _size(name, "rrr", target) == 1}
-    native = ("vabsdiff4.u32.u32.u32", "vabsdiff4.u32.u32.u32.add")
-    assert single == {(name, target) for name in native for target in TARGETS[:-1]}
-    states = ("finite", "infinite", "number", "notanumber", "subnormal", "normal")
-    for target in TARGETS:
-        assert [_size(f"testp.{state}.f32", "r", target) for state in states] == [2, 2, 2, 2, 3, 4]
-        double = [3, 3, 3, 3, 4, 6] if target == "sm_120a" else [3, 3, 3, 3, 5, 7]
-        assert [_size(f"testp.{state}.f64", "r", target) for state in states] == double
-
-
 def test_a_division_calls_a_subroutine() -> None:
     row = sass.load("sm_90a").row("div.u64", "rr")
     assert row is not None

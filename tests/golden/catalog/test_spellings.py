@@ -3,7 +3,6 @@ nothing else."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -11,11 +10,9 @@ from pathlib import Path
 
 import pytest
 from long_run import long_after
-from typer.testing import CliRunner
 
 import golden
 from golden.catalog import architectures
-from golden.cli import app
 
 LISTED = [name for name in architectures.get_architecture("hopper").names() if "satfinite" in name]
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8.satfinite"
@@ -61,23 +58,6 @@ def test_every_saturating_instruction_has_two_spellings() -> None:
 def test_nothing_else_is_an_instruction(name: str) -> None:
     with pytest.raises(golden.errors.UnknownNameError):
         golden.instruction("hopper", name)
-
-
-@pytest.mark.parametrize(
-    "arguments", [["show"], ["explain"], ["export"], ["vectors", "--count", "3", "--out", "v.hex"]]
-)
-def test_commands_take_both(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    first, second = (
-        CliRunner().invoke(app.app, [arguments[0], f"hopper:{name}", *arguments[1:]])
-        for name in (WGMMA, moved(WGMMA))
-    )
-    assert first.exit_code == second.exit_code == 0 and first.stdout == second.stdout
-
-
-def test_the_list_finds_both() -> None:
-    found = [CliRunner().invoke(app.app, ["list", name, "--json"]).stdout for name in (WGMMA, moved(WGMMA))]
-    assert found[0] == found[1] and [row["name"] for row in json.loads(found[0])] == [WGMMA]
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="ptxas is not installed")

@@ -10,8 +10,6 @@ import golden
 from golden.catalog import timing as tables
 from golden.catalog.timing import Key
 from golden.errors import SpecError, UnknownNameError
-from golden.paths import spec_folder
-from golden.yamlfile import read
 from hw_capture.timing.compare import pairs, reason, without
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -211,51 +209,6 @@ def test_a_range_is_met_within_it_and_by_its_nearer_end() -> None:
     assert ratios["testp.normal.f32"] == (10, pytest.approx(10 / 6))
 
 
-@pytest.mark.parametrize(
-    ("part", "figures", "off", "of_few_warps"),
-    [
-        ("matrix", 15836, 31, ["mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e5m2.e5m2.f32"]),
-        ("wmma", 16586, 64, ["wmma.load.c.sync.aligned.row.m16n16k16.shared.f16"]),
-        ("scalar", 13004, 360, []),
-    ],
-)
-def test_two_boards_have_the_same_multiprocessors(part, figures, off, of_few_warps) -> None:
-    """Cycles agree within 1 %, but where warps that share a sub-core find another order, or the code of a
-    turn is longer than what holds it; issue intervals, taken over all numbers of warps, within 5.01 %."""
-    ours, theirs = (_values(tables.of_board(board, part)) for board in BOARDS)
-    ratios = {key: ours[key] / theirs[key] for key in theirs if theirs[key]}
-    assert ours.keys() == theirs.keys() and len(ratios) == figures
-    found = {key: ratio for key, ratio in ratios.items() if abs(ratio - 1) > 0.01}
-    assert len(found) == off
-    few = {key for key in found if key.warps is not None and key.warps < 6}
-    assert sorted({key.instruction for key in few}) == of_few_warps
-    rest = [key for key in found if key.warps is None]
-    assert all(key.quantity == "issue_interval" and abs(found[key] - 1) < 0.0501 for key in rest)
-
-
-def test_what_does_not_leave_the_multiprocessor_takes_the_same_on_both_boards() -> None:
-    """Latencies of memory in cycles, to 1 %; the way to L2 and DRAM differs from board to board."""
-    far = (
-        "ld.global.c",
-        "ld.global.u64",
-        "st.global",
-        "atom.global",
-        "cp.async",
-        "ld.const",
-        "ld.local",
-        "ld.shared::cluster",
-    )
-    first, second = (
-        {
-            figure.key: figure.value
-            for figure in tables.load(f"{board}_memory")
-            if figure.quantity == "completion_latency" and not figure.instruction.startswith(far)
-        }
-        for board in BOARDS
-    )
-    assert first == pytest.approx(second, rel=0.01) and len(first) == 15
-
-
 @pytest.mark.parametrize("board", BOARDS)
 def test_scalar_instructions(board: str) -> None:
     """Four cycles for most, eight for f64, and what the compiler changed is words."""
@@ -270,46 +223,6 @@ def test_scalar_instructions(board: str) -> None:
         assert found[Key(name, "", "completion_latency")].value == pytest.approx(cycles, rel=0.01)
     assert found[Key("tanh.approx.f32", "", "issue_interval")].value == pytest.approx(8, rel=0.01)
     assert found[Key("fns.b32", "", "completion_latency")].text.startswith("changed by the compiler: ")
-
-
-@pytest.mark.parametrize("board", BOARDS)
-def test_subroutines_of_4_bits_take_what_their_code_asks_for(board: str) -> None:
-    """The published 485 cycles are met by a kernel like the published one; of each chain's cycles 37 to 43
-    are no stall counts, but jumps and what waits for the matrix unit."""
-    logs = [figure for figure in tables.load("h100_logs") if ".s4.s4" in figure.instruction]
-    published = {figure.instruction: figure.value for figure in logs if figure.key.variant}
-    found = {figure.key: figure.value for figure in tables.load(board)}
-    top = read(spec_folder() / "timing" / f"{board}.yaml")
-    (emulated,) = (t for t in tables.sections(top, "tables") if t.take("table", str) == "emulated")
-    rows = [(row.take("instruction", str), row) for row in tables.sections(emulated, "rows")]
-    subroutines = [(name, row.take("stalls", dict)) for name, row in rows if ".s4.s4" in name]
-    assert len(subroutines) == 5
-    for name, by_chain in subroutines:
-        for chain, variant in (("a", ""), ("c", "C"), ("published", "C, as published")):
-            if chain in by_chain:
-                cycles = found[Key(name, variant, "completion_latency")]
-                assert 37 < cycles - by_chain[chain] < 43
-    assert len(published) == 3
-    for name, value in published.items():
-        assert found[Key(name, "C, as published", "completion_latency")] == pytest.approx(value, rel=0.03)
-
-
-@pytest.mark.parametrize("board", BOARDS)
-def test_quotients_are_timed_where_no_subroutine_is_called(board: str) -> None:
-    """427 cycles were once recorded: those of the subroutine, for a chain that had left the range."""
-    path = spec_folder() / "timing" / f"{board}_scalar.yaml"
-    lines = path.read_text("utf-8").splitlines()
-    (line,) = [line for line in lines if '"instruction": "div.rn.f32", "completion"' in line]
-    assert '"completion": 57.0' in line and '"any_bits": 7' in line and '"ends"' not in line
-
-
-@pytest.mark.parametrize(
-    ("board", "levels"), list(zip(BOARDS, ([32, 270, 682], [32, 281, 670]), strict=True))
-)
-def test_memory_rises_by_its_levels(board: str, levels: list[float]) -> None:
-    found = {f.key: f.value for f in tables.load(f"{board}_memory")}
-    steps = [found[Key("ld.global.ca.u64", "", "latency", size=n)] for n in (1 << 14, 1 << 22, 1 << 33)]
-    assert steps == pytest.approx(levels, rel=0.03)
 
 
 def test_a_difference_speaks_of_its_instructions(tmp_path: Path) -> None:
@@ -333,12 +246,3 @@ def test_a_difference_speaks_of_its_instructions(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("reason: because", "because: 1"))
     with pytest.raises(SpecError, match=r"theirs.yaml:5: .*reason"):
         tables.differences(path)
-
-
-@pytest.mark.parametrize(
-    ("board", "name"), list(zip(BOARDS, ("NVIDIA H100 80GB HBM3", "NVIDIA H200"), strict=True))
-)
-def test_a_board_says_how_it_was_measured(board: str, name: str) -> None:
-    measured = read(spec_folder() / "timing" / f"{board}.yaml").take("measured", dict)
-    assert measured["state_before"]["clocks.sm"] == measured["state_after"]["clocks.sm"] == "1980 MHz"
-    assert measured["left_out"] == {} and measured["name"] == name

@@ -328,10 +328,10 @@ def test_closed_and_full_output_is_an_error(arguments: list[str]) -> None:
 
 def test_a_closed_stream_gives_its_number_to_no_file(tmp_path: Path) -> None:
     """A file that is opened while 1 is free gets number 1, and with it whatever is printed."""
-    out = tmp_path / "spec.md"
+    out = tmp_path / "unit.yaml"
     for closed in (">&-", "<&- >&- 2>&-"):
-        assert in_shell(f'"$@" {closed}', "export", HMMA, "--out", str(out)).returncode == 0
-        assert out.read_text("utf-8").startswith("# ")
+        assert in_shell(f'"$@" {closed}', "export", "yaml", HMMA, "--out", str(out)).returncode == 0
+        assert out.read_text("utf-8").startswith("unit: mma_sync")
     assert in_shell('"$@" 2>&- >&-', "show", "nothing").returncode == 2
 
 
@@ -351,17 +351,15 @@ def test_a_stream_takes_any_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "place"),
+    ("module", "place", "error", "said"),
     [
-        ("golden.vectors.captured", "golden.files.inputs.parse_json"),
-        ("golden.publish.schema", "golden.paths.docs_folder"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        ("golden.errors.FileFormatError('x.md: is none')", "x.md: is none\n"),
-        ("KeyError('x')", "internal error: KeyError"),
+        (
+            "golden.vectors.captured",
+            "golden.files.inputs.parse_json",
+            "golden.errors.FileFormatError('x.md: is none')",
+            "x.md: is none\n",
+        ),
+        ("golden.publish.schema", "golden.paths.docs_folder", "KeyError('x')", "internal error: KeyError"),
     ],
 )
 def test_programs_that_write_files_of_the_checkout_end_with_a_line(

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,6 @@ import golden
 from golden.catalog.lookup import resolve
 from golden.cli import app, completion
 from golden.cli.app import DOORS, MORE
-from golden.explain.terminal import trace_text
-from golden.explain.trace import short_text as trace_short
 from golden.files import output
 from golden.vectors import operand_files
 
@@ -289,7 +286,7 @@ def test_bash_completes_names_with_colons(typed: list[str], cursor: int, offered
 
 @pytest.mark.parametrize(
     "arguments",
-    [("formats",), ("algorithms",), ("list", "rtx5090", "nvfp4"), ("show", SCALED), ("list", "--unknown")],
+    [("formats",), ("show", SCALED)],
     ids=lambda arguments: arguments[0],
 )
 def test_nothing_wraps_in_a_pipe(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,20 +299,6 @@ def test_nothing_wraps_in_a_pipe(arguments: tuple[str, ...], monkeypatch: pytest
     ]
     monkeypatch.setenv("COLUMNS", "60")
     assert len(call(*arguments).stdout.splitlines()) > len(wide) or arguments[0] in ("formats", "list")
-
-
-def test_bits_and_names_are_whole_where_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    trace = call("explain", HMMA, "--a", "1.5,2**-13", "--b", "1,2**-13").stdout
-    assert "+1.10000000000000000000 " in trace
-    assert "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in call("list", "HMMA.16816", "a100").stdout
-
-
-def test_numbers_of_tables_are_short() -> None:
-    assert "3.403e38" in call("formats").stdout and "65504\n" in call("show", HMMA).stdout
-    assert " \n" not in call("formats").stdout + call("show", HMMA).stdout
-    assert trace_short(Fraction(65504)) == "65504" and trace_short(Fraction(2) ** -30) == "9.313e-10"
-    assert trace_short(Fraction(15, 2)) == "7.5" and trace_short(Fraction(-(2**40))) == "-1.1e12"
 
 
 # Explain ----------------------------------------------------------------------------------------------------
@@ -336,13 +319,6 @@ def test_explain_numbers() -> None:
         "14 zeros",
     ):
         assert part in text
-
-
-def test_traces_for_reports_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal code is no character of XML: a JUnit report that holds one cannot be read."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    trace = golden.instruction(*HMMA.split(":")).trace([0] * 16, [0] * 16, 0)
-    assert "\x1b" not in trace_text(trace)
 
 
 @pytest.mark.parametrize(
@@ -658,24 +634,6 @@ def test_spec_check(tmp_path: Path) -> None:
     assert "expected a custom unit" in complaint("spec", "check", str(bad))
 
 
-def test_as_a_process(tmp_path: Path) -> None:
-    """The real entry point: status 2 and one line, no traceback."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", "from golden.cli.app import main; main()"]
-    failed = subprocess.run(
-        [*command, "show", "hopper:nothing"], capture_output=True, text=True, env=environment, check=False
-    )
-    assert failed.returncode == 2 and failed.stdout == "" and len(failed.stderr.splitlines()) == 1
-    done = subprocess.run(
-        [*command, "explain", HMMA, "--a", "1", "--b", "1", "--json"],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=True,
-    )
-    assert json.loads(done.stdout)["d"] == "0x3f800000" and done.stderr == ""
-
-
 def test_an_interrupt_gives_one_line_and_its_own_status(monkeypatch):
     def interrupted(*_args):
         raise KeyboardInterrupt
@@ -693,28 +651,6 @@ def test_an_old_word_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     (line,) = done.stderr.splitlines()
     assert line.startswith("mmagold: ") and line.endswith("'cut: sticky' is now written 'cut: sticky_added'")
-
-
-def test_list_unknown() -> None:
-    """Instructions of unknown arithmetic are listed with why, and whoever asks for one gets one line."""
-    name = "v_wmma_f32_16x16x16_fp8_fp8_w32"
-    found = data("list", "wmma_f32_16x16x16_fp8_fp8_w32", "--unknown")
-    assert [(one["architecture"], one["name"]) for one in found] == [("rdna4", name)]
-    assert "published" in found[0]["why"]
-    assert name in call("list", "--unknown", "--arch", "rdna4").stdout.replace("\n", "")
-    assert call("list", "wgmma", "--unknown", "--arch", "hopper").stdout == ""
-    assert not [one for one in data("list", "--arch", "rdna4") if one["name"] == name]
-    for asked in (
-        ("show", f"rdna4:{name}"),
-        ("explain", name),
-        ("vectors", f"rdna4:{name}", "--out", "x.hex"),
-        ("show", "rdna4:V_WMMA_F32_16x16x16_FP8_FP8"),  # as assemblers have it: the wave is no part of it
-    ):
-        assert "its arithmetic is unknown: nobody has published words" in complaint(*asked)
-    assert "(here v_mfma_scale_f32_16x16x128_f8f6f4.e4m3.e4m3, " in complaint(
-        "show", "cdna4:v_mfma_scale_f32_16x16x128_f8f6f4"
-    )
-    assert "no other filter" in complaint("list", "--unknown", "--type", "f16")
 
 
 def test_a_command_that_is_built_alone_is_the_same() -> None:

@@ -46,6 +46,7 @@ def test_a_unit_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyte
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_box_that_nothing_explains_ends_with_status_1() -> None:
     done = mmagold(f"python:{BOXES / 'ieee.py'}:outside", *FORMATS, "--asks", "3000", "--seconds", "8")
     assert done.returncode == 1, done.stderr

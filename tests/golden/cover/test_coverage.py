@@ -25,7 +25,6 @@ from golden.cover.page import page
 from golden.errors import FileFormatError, OperandError
 from golden.model.instruction import Instruction
 from golden.number.formats import get_format
-from golden.paths import spec_folder
 from golden.program.steps import Align
 from golden.vectors.vectorset import default_set
 
@@ -174,11 +173,11 @@ steps:
 def test_no_vector_hits_a_bin_that_is_said_to_be_unreachable() -> None:
     for ins in distinct_instructions():
         coverage = Coverage(ins)
-        coverage.sample_set(default_set(ins, 300, seed=9))
+        coverage.sample_set(default_set(ins, 120, seed=9))
         assert coverage.surprises() == [], ins
 
 
-@pytest.mark.parametrize(("architecture", "name"), long_after(3, UNITS))
+@pytest.mark.parametrize(("architecture", "name"), long_after(2, UNITS))
 def test_every_reachable_bin_is_drawn_or_aimed_at(architecture: str, name: str) -> None:
     coverage = Coverage(golden.instruction(architecture, name))
     coverage.sample_set(default_set(coverage.instruction))
@@ -440,7 +439,7 @@ def test_every_unit_has_a_figure_and_its_bins_are_those_that_it_reaches(make: An
     """Random units of every step, key and format. What is hit counts, also where the ranges are too narrow;
     of the units where they are, no more may come."""
     narrow = []
-    for seed in range(3000, 3015):
+    for seed in range(3000, 3008):
         _, ins = accepted(make, seed)
         coverage, operands = Coverage(ins), drawn(ins, seed)
         coverage.sample(operands, ins.dot(**operands))
@@ -471,7 +470,7 @@ KEYS = [
 def test_a_unit_with_a_faulty_key_is_covered(keys: dict[str, str]) -> None:
     ins = known_unit(**keys)
     coverage = Coverage(ins)
-    coverage.sample_set(default_set(ins, 6000))
+    coverage.sample_set(default_set(ins, 2500))
     assert coverage.surprises() == []
     list(aim(ins, coverage, most=20_000))
     assert coverage.surprises() == []
@@ -579,19 +578,6 @@ def test_a_bin_that_is_hit_counts_though_no_rule_reaches_it(tmp_path: Path) -> N
     assert "<div class=bins>" in page([again]) and "-0 <b>4</b>" in page([again])
 
 
-def test_stages_of_one_name_count_what_each_has(tmp_path: Path) -> None:
-    """A sum that shows another exponent has no point of its leading bit, though its operation's twin has."""
-    steps = (
-        "{{multiply: {{to: products}}}}, {{sum: {{of: [products, c], to: total{exponent}}}}}, "
-        "{{round: {{of: total, rounding: toward_zero, overflow: infinity, zero: positive}}}}"
-    )
-    ins = unit(tmp_path, steps.format(exponent=""), steps.format(exponent=", exponent: -40"))
-    coverage = Coverage(ins)
-    coverage.sample_set(default_set(ins, 500))
-    assert coverage.hits["steps: sum products and c: leading bit against the largest exponent"].sum() <= 500
-    assert coverage.surprises() == []
-
-
 def test_what_two_terms_at_a_time_leave() -> None:
     """Two f16 numbers that nearly cancel leave a bit of either: 11 places down at most. Terms that were cut
     toward zero to 1.f carry one place, not two."""
@@ -607,38 +593,7 @@ def test_what_two_terms_at_a_time_leave() -> None:
     assert ("steps: sum groups: " + point, "up by 2") not in reachable["per_pair_grid"]
 
 
-@pytest.mark.parametrize("name", ["rdna4_dot4", pytest.param("rdna3_dot2", marks=pytest.mark.long)])
-def test_candidates_say_how_far_above_the_exponent_a_term_can_lie(name: str) -> None:
-    """Each term's own candidate is part of the maximum: no sum grows beyond a few bits, and a register whose
-    candidate is below its exponent never holds the largest alone. Unhit in rdna3_dot2 are tiny totals that
-    only c and the products together rule out."""
-    ins = golden.load_instruction(spec_folder() / "examples" / f"{name}.yaml")
-    coverage = Coverage(ins)
-    coverage.sample_set(default_set(ins, 20_000, seed=1))
-    list(aim(ins, coverage))
-    assert coverage.surprises() == []
-    assert {point for point, _ in coverage.holes()} <= {"steps: round total: result and remainder"}
-    assert name == "rdna3_dot2" or coverage.percent == 100.0
-
-
 def test_saved_coverage_is_read_within_limits(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(FileFormatError, match="nested deeper than"):
         load(tmp_path / "deep.json")
-
-
-def test_a_unit_without_products_has_no_words_about_them(tmp_path: Path) -> None:
-    (tmp_path / "unit.yaml").write_text(
-        "unit: adder\nshape: {k: 1}\nformats: {a: f32, c: f32, d: f32}\nsteps:\n"
-        "  - special_values: {of: [a, c]}\n  - sum: {of: [a, c], to: total}\n"
-        "  - round: {of: total, rounding: nearest_even, overflow: infinity, zero: signed}\n",
-        encoding="utf-8",
-    )
-    ins = golden.load_instruction(tmp_path / "unit.yaml").plain
-    coverage = Coverage(ins)
-    coverage.sample_set(default_set(ins, 4000, 1))
-    names = {text for point in coverage.points for text in (point.name, *point.bins)}
-    assert not [text for text in names if "product" in text]
-    infinite = next(point for point in coverage.points if point.name == "the only cause")
-    hit = dict(zip(infinite.bins, coverage.hits[infinite.name], strict=True))
-    assert hit["infinite a against infinite c"] and hit["infinite a"]

@@ -212,6 +212,7 @@ def test_c_is_what_the_unit_can_hold(name: str) -> None:
             assert {label for label, reach in point.bins.items() if reach} == found
 
 
+@pytest.mark.long
 def test_until_covered_ends_for_a_unit_that_keeps_its_accumulator() -> None:
     ins = golden.load_instruction(EXAMPLES / "accumulator.yaml")
     coverage = Coverage(ins)

@@ -171,9 +171,3 @@ def test_special_values_agree_with_the_core() -> None:
         for question, operands in special_cases(ins):
             assert int(ins.stateless.dot(**operands)) == rows.pop(question), (ins.name, question)
         assert not rows
-
-
-def test_index_text() -> None:
-    assert specification.index_text((0, 1, 2, 3)) == "0-3"
-    assert specification.index_text((0, 1, 4, 5, 9)) == "0-1, 4-5, 9"
-    assert specification.index_text(()) == "none"

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.explain import specification
 from golden.explain.special_values import special_values
-from golden.explain.trace import shortened_bits
-from golden.model.instruction import Instruction
 from golden.program.words import step_text
 from golden.vectors import signals
 
@@ -76,52 +73,6 @@ def test_shifts_and_cut_bits(
             assert int(bits, 2) * Fraction(2) ** last == magnitude * Fraction(2) ** (exponent - point)
             cut_somewhere += bool(row["lost"]) and row["lost"][0] == "0"
     assert cut_somewhere > 10
-
-
-def test_cut_bits_keep_their_leading_zeros() -> None:
-    """FP8 of Ada keeps 13 bits: of c = 1 + 2^-17 ten are cut below exponent 0, the fourth of them set."""
-    ins = golden.instruction("ada", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
-    assert ["c", "+1.0000000000000", "0001", "0", "2^0", "1.0"] in lines(ins, 0x3F800040)
-    assert ["c", "+1.0000000000000", "0", "2^0", "1.0"] in lines(ins, 0x3F800000)
-
-
-def lines(ins: Instruction, c: int) -> list[list[str]]:
-    """The words of each line of the trace of c beside products of zeros."""
-    zeros = [0] * ins.stored_k
-    return [line.split() for line in str(ins.trace(zeros, zeros, c)).splitlines()]
-
-
-def test_long_rows_of_zeros_are_counted() -> None:
-    assert shortened_bits("0" * 20 + "1011") == "0" * 20 + "1011"
-    assert shortened_bits("0" * 268 + "1011") == "268 zeros, 1011"
-    assert shortened_bits("1" * 30) == "1" * 21 + "..."
-
-
-def integer_instructions() -> list[Instruction]:
-    found: dict[Any, Instruction] = {}
-    for architecture in golden.architectures():
-        for ins in golden.instructions(architecture):
-            if not any(fmt.is_float for fmt in ins.formats.values()):
-                found.setdefault((architecture, ins.program.algorithms, ins.formats["a"].name), ins)
-    return list(found.values())
-
-
-def test_integer_texts_speak_of_integers() -> None:
-    instructions = integer_instructions()
-    assert {"s8", "u4", "b1"} <= {ins.formats["a"].name for ins in instructions}
-    for ins in instructions:
-        words = " ".join(
-            step["text"]
-            for operation in specification.specification(ins)["operations"]
-            for step in operation["steps"]
-        )
-        told = lines(ins, 0)
-        assert ["d", "0x00000000", "0"] in told and told[-1] == ["error", "+0", "ULP"]
-        zeros = "\n".join(" ".join(words) for words in told[:-1])
-        for word in ("xponent", "round", "Round", "normalised", "toward zero"):
-            assert word not in words, (ins.name, words)
-        assert "+0" not in zeros and "2^" not in zeros and "exponent" not in zeros
-        assert all("+0" not in row["value"] and "." not in row["value"] for row in special_values(ins))
 
 
 def test_integer_overflow_in_words() -> None:

@@ -299,7 +299,7 @@ def as_section(value: Any) -> Any:
     return [as_section(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=200)
+@settings(max_examples=70)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_values(text: str, data: st.DataObject) -> None:
     document = parse(text, "unit.yaml")

@@ -178,12 +178,14 @@ def test_a_datapath_that_steps_cannot_say_is_not_called_explained() -> None:
     assert not found.explains and (found.wrong > 0 or found.instruction is None)
 
 
+@pytest.mark.long
 def test_integers_that_clamp(tmp_path: Path) -> None:
     formats = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
     found = check(box("ieee.py:clamped", formats, 8), tmp_path)
     assert found.yaml is not None and "saturate" in found.yaml
 
 
+@pytest.mark.long
 def test_products_in_a_register_that_is_too_narrow(tmp_path: Path) -> None:
     """Only four products of the least operands show it."""
     formats = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
@@ -226,8 +228,8 @@ def test_a_function_is_called_with_raw_codes() -> None:
         assert a.dtype == np.uint8 and a.shape[1:] == (2,) and c.dtype == np.uint32 and c.ndim == 1
         return (a.astype(np.uint32) * b).sum(axis=1, dtype=np.uint32) + c
 
-    found = golden.dissect(f, formats={"a": "u8", "b": "u8", "c": "s32", "d": "s32"}, k=2, **FAST)
-    assert found.explains and found.compared > 20_000
+    found = golden.dissect(f, formats={"a": "u8", "b": "u8", "c": "s32", "d": "s32"}, k=2, **SLOW)
+    assert found.explains and found.compared > 3_000
 
 
 @pytest.mark.long
@@ -374,6 +376,7 @@ def order_of(text: str) -> int:
     return min(int(word) for word in text.replace("(", " ").replace(")", " ").split() if word.isdigit())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rounding", long_after(1, ["down", "up", "toward_zero"]))
 def test_chains_that_round_in_a_direction_are_found(rounding: str) -> None:
     """Masks show no order of them."""

@@ -72,12 +72,6 @@ def test_counts_against_an_own_loop() -> None:
         assert count.differences["value"] == int(((x != y) & np.isfinite(x) & np.isfinite(y)).sum())
 
 
-def test_same_seed_same_result() -> None:
-    first, again = (compare(HOPPER, AMPERE, seed=3, budget=3000).as_dict() for _ in range(2))
-    assert first == again
-    assert compare(HOPPER, AMPERE, seed=4, budget=3000).as_dict()["kinds"] != first["kinds"]
-
-
 def test_no_difference_where_the_rule_is_the_same() -> None:
     other = golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
     result = compare(HOPPER, other, budget=20_000)
@@ -97,7 +91,7 @@ def test_nan_payloads_are_kept_apart() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "difference"),
     long_after(
-        6,
+        3,
         [
             ("sticky_rne", "fraction_bits: 26", "fraction_bits: 25", "value"),
             ("sticky_rne", "cut: sticky_added", "cut: dropped", "value"),

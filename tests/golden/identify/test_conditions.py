@@ -17,7 +17,7 @@ from golden import stimuli
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import candidate_of
 from golden.identify.blackbox.unexplained import unexplained
-from golden.identify.diagnose.conditions import Condition, _without_implied, known, where
+from golden.identify.diagnose.conditions import known, where
 from golden.unit import signature_of
 from golden.vectors.vectorset import default_set
 
@@ -134,17 +134,6 @@ def test_what_is_said_of_many_answers_counts_them_all() -> None:
     assert wrong == int((actual != expected).sum()) and there + others == len(expected)
 
 
-def test_a_limit_that_another_one_implies_is_not_said() -> None:
-    size = np.arange(64)
-    listed = [Condition(f"below {n}", f"{n} or above", size < n) for n in (8, 40)]
-    rule = {"below 40": True, "below 8": True}
-    every = np.ones(64, np.bool_)
-    assert _without_implied(listed, rule, every, size < 8) == {"below 8": True}
-    odd = Condition("odd", "even", size % 2 == 1)
-    both = {"below 8": True, "odd": True}
-    assert _without_implied([*listed, odd], both, every, (size < 8) & (size % 2 == 1)) == both
-
-
 def low_bits_cleared() -> tuple[dict[str, Any], Any]:
     """b has no low bits where it is large: they are alike in the vectors, and decide nothing."""
     operands, _ = asked()
@@ -163,13 +152,6 @@ def test_a_bit_that_is_alike_in_the_vectors_is_no_condition() -> None:
     assert found and not any("bit " in one for one in found), found
 
 
-def test_a_bit_in_mostly_is_no_condition() -> None:
-    operands, right = asked()
-    bit = (operands["a"][:, 0] >> 6 & 1).astype(np.bool_)
-    wrong = np.random.default_rng(2).random(len(right)) < np.where(bit, 0.9, 0.1)
-    assert not any("bit " in one for one in where(VOLTA.formats, operands, right, right ^ wrong, wrong, OF))
-
-
 def test_the_least_size_of_a_product_says_that_it_is_not_zero() -> None:
     ins = golden.load_instruction(EXAMPLE)
     operands = default_set(ins, 1000, seed=3).operands
@@ -178,19 +160,6 @@ def test_the_least_size_of_a_product_says_that_it_is_not_zero() -> None:
     right = ins.dot(**operands)
     (only,) = where(ins.formats, operands, right, right ^ wrong, wrong, OF)
     assert "exactly where the largest product is not zero" in only and "2^" not in only
-
-
-def test_every_result_wrong_needs_no_classes() -> None:
-    ins = golden.load_instruction(EXAMPLE)
-    operands = default_set(ins, 1000, seed=3).operands
-    right = ins.dot(**operands)
-    wrong = np.ones(len(right), np.bool_)
-    noise = (right + operands["a"][:, 0] * np.uint32(40503)) * np.uint32(2654435761) | np.uint32(0x80000001)
-    found = known(ins, operands, right, wrong, right ^ noise)
-    assert found == ("every result is wrong",)
-    wrong[0] = False
-    nearly = known(ins, operands, right, wrong, right ^ wrong * np.uint32(0x10101))
-    assert not any("always wrong" in one for one in nearly)
 
 
 def test_terms_of_a_condition_are_clauses() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from golden.identify.blackbox import (
     step_changes,
     structure,
 )
-from golden.identify.blackbox import templates as orders
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
@@ -56,27 +55,6 @@ def bank_of(one: Candidate, each: int) -> Bank:
         operands = stimuli.generate(one.instruction, kind, each, np.random.default_rng([7, index]))
         bank.add(kind, operands, one.dot(**operands))
     return bank
-
-
-def test_what_did_not_help_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    ins = golden.instruction("ampere", SMALL)
-    start = candidate(ins, {})
-    bank = bank_of(start, 4)
-    bank.answers = bank.answers ^ np.arange(len(bank), dtype=np.uint32) % 7  # no program answers this
-    first = fitting.fit(bank, fitting.Fit(start, fitting.wrong_of(bank, start)), time.monotonic() + 60)
-    assert first.wrong
-    tried: list[Candidate] = []
-
-    def counted(one: Candidate, hints: moves.Hints) -> Iterator[moves.Move]:
-        tried.append(one)
-        return neighbourhood.single_changes(one, hints)
-
-    monkeypatch.setattr(fitting, "single_changes", counted)
-    assert fitting.fit(bank, first, time.monotonic() + 60).wrong == first.wrong
-    assert not tried
-    bank.add("more", {name: codes[:4] for name, codes in bank.operands.items()}, bank.answers[:4])
-    fitting.fit(bank, replace(first, wrong=fitting.wrong_of(bank, first.candidate)), time.monotonic() + 60)
-    assert tried  # other questions may show what helps
 
 
 def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wrong_width() -> None:
@@ -117,16 +95,6 @@ def test_ends_are_shown_for_chains_of_operations_too() -> None:
     assert any(one.operations == true.operations for one in starting_points.with_ends(plain, true))
 
 
-def test_a_part_of_the_bank_is_enough_to_tell_that_a_change_is_worse() -> None:
-    ins = golden.instruction("ampere", "HMMA.16816.F32")
-    true, near = candidate(ins, {}), candidate(ins, {Align: {"rounding": "up"}})
-    bank = bank_of(true, 60)
-    sample = fitting.sample_of(bank, near, 1)
-    assert sample.of_all(near, len(bank)) == fitting.wrong_of(bank, near)
-    assert sample.of_all(true, 1) == 0
-    assert 5 <= sample.of_all(near, 5) < fitting.wrong_of(bank, near)
-
-
 def test_special_values_are_looked_for_in_any_registers_with_any_word() -> None:
     """Two keys at once: a scale that is a NaN shows the word, and the word shows where it is looked for."""
     name = (
@@ -151,19 +119,6 @@ def test_what_few_steps_explain_is_not_said_in_many() -> None:
     assert len(search.state.fit.candidate.operations) == 1
 
 
-CHAINED = "HMMA.1688.F32.TF32"
-"""Two operations of four products, cut towards zero."""
-
-
-def of_numbers(one: Candidate, dot: Callable[..., Bits]) -> Bank:
-    """What another unit answers to operands without special values."""
-    bank = Bank(one.takes)
-    for index, kind in enumerate(("narrow", "wide", "cancelling", "c_dominant", "equal_exponents")):
-        operands = stimuli.generate(one.instruction, kind, 60, np.random.default_rng(index))
-        bank.add(kind, operands, dot(**operands))
-    return bank
-
-
 def kept(codes: Bits, bits: int) -> Bits:
     """f32 numbers cut to fewer fraction bits."""
     return np.asarray(codes & np.uint32(0x1_0000_0000 - (1 << (23 - bits))))
@@ -184,21 +139,6 @@ def test_integers_that_a_unit_gives_for_infinite_products_are_words_to_try() -> 
     assert bank.wrong(start.program).any()
     found = fitting.fit(bank, fitting.Fit(start, fitting.wrong_of(bank, start)), time.monotonic() + 60)
     assert found.wrong == 0 and found.changes == ["round of total: nan = 18"]
-
-
-def test_the_forms_of_a_level_are_made_once_for_all_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    takes = signature_of(golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"))
-    made: list[int] = []
-    bodies = orders._bodies
-
-    def counted(frame: orders._Frame, n: int) -> orders.Forms:
-        made.append(n)
-        return bodies(frame, n)
-
-    monkeypatch.setattr(orders, "_bodies", counted)
-    slices = orders.skeletons(takes, Node((*range(16, 32), Node((C, *range(16))))))
-    assert sum(one.order.startswith("chain of 2") for one in slices) > 20
-    assert made == [16]
 
 
 def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -> None:
@@ -264,28 +204,6 @@ def test_chains_that_add_the_last_product_first_are_tried_where_masks_show_no_or
         if one.order.startswith("chain of fused multiply-adds from c")
     ]
     assert [one.program for one in made if one is not None and bank.explained(one.program)]
-
-
-def test_a_start_that_is_near_goes_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    ins = golden.instruction("ampere", "HMMA.16816.F32")
-    coarse = {"fraction_bits": (("products", 1), ("c", 1))}
-    near, far = candidate(ins, {}), candidate(ins, {Align: coarse})
-    search = _Search(FunctionUnit.like(ins, ins.dot), 1e6, 200_000, 0, None)
-    search.bank = bank_of(near, 8)
-    search.bank.answers[0] ^= 1
-    starts = [fitting.Fit(one, fitting.wrong_of(search.bank, one)) for one in (near, far)]
-    tried: list[Candidate] = []
-
-    def kept(bank: Bank, start: fitting.Fit, deadline: float) -> fitting.Fit:
-        tried.append(start.candidate)
-        return start
-
-    monkeypatch.setattr(fitting, "fit", kept)
-    search._refit(starts)
-    assert [one.wrong for one in search.ranked] == [one.wrong for one in starts] and tried == [near, far]
-    tried.clear()
-    search._refit(starts, quick=True)  # beyond its short time
-    assert tried == [near, near, far]
 
 
 def test_products_that_are_cut_down_before_c_meets_them_by_its_leading_bit_are_a_start() -> None:
@@ -360,15 +278,6 @@ def test_sums_of_groups_that_are_cut_down_are_a_start() -> None:
     assert 0 < down < by_magnitude
 
 
-def c_alone(one: Candidate) -> Bank:
-    """Questions with c alone and with one product, and the unit's answers."""
-    bank = Bank(one.takes)
-    for kind, operands in simple(one.takes, 20, np.random.default_rng(0)):
-        if kind in starting_points.KINDS:
-            bank.add(kind, operands, one.dot(**operands))
-    return bank
-
-
 def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
     """As the adder's own word it explains most, and then neither change alone explains more."""
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
@@ -425,47 +334,6 @@ def test_the_sign_of_a_zero_c_shows_sums_in_ones_complement_and_nothing_else() -
         assert any(
             one.operations[0].steps_of(Sum) == wanted for one in (*structure.in_complement(true), true)
         )
-
-
-@pytest.mark.parametrize(("wrong", "calls"), [(1, 2), (9, 1)])
-def test_a_near_start_goes_on_before_others_are_looked_for(
-    wrong: int, calls: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ins = golden.instruction("ampere", SMALL)
-    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
-    one = candidate(ins, {})
-    search.bank = bank_of(one, 8)
-    search.bank.answers[:wrong] ^= 1
-    tried: list[Candidate] = []
-
-    def fit(bank: Bank, start: fitting.Fit, *rest: Any) -> fitting.Fit:
-        tried.append(start.candidate)
-        return start
-
-    monkeypatch.setattr(fitting, "rank", lambda *given: [fitting.Fit(one, wrong)])
-    monkeypatch.setattr(_Search, "_query_near", lambda *given: None)
-    monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
-    monkeypatch.setattr(fitting, "fit", fit)
-    search._begun(search.bank, [one], None)
-    assert tried == [one] * calls
-
-
-def test_of_starts_that_are_as_near_one_of_each_kind_is_fitted() -> None:
-    """Ordinary operands of few binades tell no exact sum from rounded ones; words of NaNs come later."""
-    made = list(skeletons(signature_of(golden.instruction("ampere", SMALL)), None))
-    chain, adds, exact = (
-        next(one for one in made if one.order.startswith(name))
-        for name in (
-            "chain of fused multiply-adds from zero",
-            "rounded additions of the products (seq",
-            "one exact",
-        )
-    )
-    for wrong, best in ((0, [chain, exact]), (1, [chain, adds])):
-        fits = [fitting.Fit(chain, 0), fitting.Fit(adds, 0), fitting.Fit(exact, wrong)]
-        assert [one.candidate for one in fitting.of_both_kinds(fits, 2)] == best
-    mixed = [fitting.Fit(one, 0) for one in (exact, adds, chain)]
-    assert [one.candidate for one in fitting.of_both_kinds(mixed, 2)] == [exact, adds]
 
 
 def test_of_a_candidate_that_is_wrong_on_a_handful_more_is_asked_first(

@@ -41,7 +41,7 @@ def narrow_pairs(a: Any, b: Any, c: Any) -> Any:
     ],
 )
 def test_integers_of_signal_processors_are_found(box: Box, formats: dict[str, str], k: int) -> None:
-    found = golden.dissect(box, formats=formats, k=k, seconds=120, asks=30_000)
+    found = golden.dissect(box, formats=formats, k=k, seconds=120, asks=12_000)
     assert found.instruction is not None and not found.wrong
     for index, kind in enumerate(stimuli.KINDS):
         operands = stimuli.generate(found.instruction, kind, 200, np.random.default_rng([9, index]))

@@ -24,8 +24,8 @@ from golden.yamlfile import parse
 FMA = golden.load_instruction(
     Path(rtl_tb.__file__).parent / "mutants" / "units" / "status_flags" / "unit.yaml"
 )
-OPERANDS = default_set(FMA, 3000, seed=4).operands
-ALL = np.ones(3000, np.bool_)
+OPERANDS = default_set(FMA, 1200, seed=4).operands
+ALL = np.ones(1200, np.bool_)
 
 
 def changed(name: str, bits: Bits, ins: Instruction = FMA, operands: Operands = OPERANDS) -> Bits:
@@ -150,7 +150,7 @@ def test_a_half_that_no_flag_sees_is_named() -> None:
 
 def test_two_flags_are_two_faults_and_noise_is_none() -> None:
     flags = changed("underflow", flag("underflow"))
-    flags ^= np.random.default_rng(1).integers(0, 2, 3000, np.uint8) << np.uint8(FMA.status.index("invalid"))
+    flags ^= np.random.default_rng(1).integers(0, 2, 1200, np.uint8) << np.uint8(FMA.status.index("invalid"))
     found = {fault.flag: fault for fault in flag_faults(FMA, OPERANDS, flags, ALL)}
     assert set(found) == {"underflow", "invalid"} and found["underflow"].slug == "flag-underflow-low"
     assert found["invalid"].slug == "" and "no hypothesis explains it" in found["invalid"].sentence()
@@ -180,10 +180,10 @@ def test_lost_bits_show_in_inexact() -> None:
 def test_a_few_wrong_flags_are_of_no_class() -> None:
     """Three of the negative results that are inexact: no class is said to be what they have in common."""
     some = np.flatnonzero(negative_result() & flag("inexact"))[:3]
-    judged = np.ones(3000, np.bool_)
+    judged = np.ones(1200, np.bool_)
     judged[negative_result() & flag("inexact")] = False
     judged[some] = True
-    bits = np.zeros(3000, np.bool_)
+    bits = np.zeros(1200, np.bool_)
     bits[some] = True
     (fault,) = flag_faults(FMA, OPERANDS, changed("inexact", bits), judged)
     assert fault.wrong == 3 and not any("negative-result" in slug for slug in (fault.slug, *fault.others))
@@ -217,7 +217,7 @@ steps:
 @pytest.mark.parametrize(("late", "word"), [(1, "late"), (-1, "early")])
 def test_what_takes_the_mode_of_another_vector_is_named(late: int, word: str) -> None:
     ins = build_instruction(parse(IN_MODES))
-    operands = default_set(ins, 3000, seed=4).operands
+    operands = default_set(ins, 1200, seed=4).operands
     rounding = operands["mode"] & 4 | np.roll(operands["mode"] & 3, late)
     mixed = operands | {"mode": rounding}
     found = diagnose(ins, operands, ins.dot(**mixed))
@@ -246,10 +246,10 @@ def test_a_flag_that_the_fault_of_d_makes_is_no_fault_of_its_own() -> None:
 
 def test_a_flag_with_a_fault_beside_that_of_d_is_named_by_its_own() -> None:
     ins = build_instruction(parse(IN_MODES))
-    operands = default_set(ins, 3000, seed=4).operands
+    operands = default_set(ins, 1200, seed=4).operands
     mixed = operands | {"mode": operands["mode"] & 3}
     best = diagnose(ins, operands, ins.dot(**mixed)).hypotheses[0]
-    every = np.ones(3000, np.bool_)
+    every = np.ones(1200, np.bool_)
     flags = ins.flags(**mixed) & 2  # inexact is never raised
     found = {fault.flag: fault for fault in flag_faults(ins, operands, flags, every, best)}
     assert found["inexact"].slug == "flag-inexact-low"

@@ -61,9 +61,9 @@ def test_what_it_is_meant_to_be_is_not_believed() -> None:
     saturating = two_products("IMMA.8816.S8.S8.SAT")
     found = golden.dissect(FunctionUnit.like(INTEGERS, plus), near=saturating, **LIMITS)
     assert found.explains and found.instruction is not None
-    operands = default_set(INTEGERS, 20_000, seed=3).operands
+    operands = default_set(INTEGERS, 5_000, seed=3).operands
     assert (found.instruction.dot(**operands) == INTEGERS.dot(**operands)).all()
-    assert (saturating.dot(**operands) != INTEGERS.dot(**operands)).sum() > 500
+    assert (saturating.dot(**operands) != INTEGERS.dot(**operands)).sum() > 100
 
 
 def test_a_unit_of_one_mode_is_not_near_one_with_several() -> None:

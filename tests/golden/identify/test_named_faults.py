@@ -177,7 +177,7 @@ def test_a_fault_of_one_operation_is_named(
     slug: str, unit: Callable[[], Instruction], fault: Callable[..., Array]
 ) -> None:
     ins = unit()
-    operands = default_set(ins, 8000, seed=1).operands
+    operands = default_set(ins, 3000, seed=1).operands
     named(ins, operands, fault(**operands), slug)
 
 

@@ -106,7 +106,7 @@ BARE = {
 def test_a_unit_without_arithmetic_is_named_plainly(case: str) -> None:
     name, answer, slug, words = BARE[case]
     ins = golden.instruction(*MIXED) if name == "mixed" else golden.load_instruction(UNITS[name])
-    given = default_set(ins, 1000, seed=1).operands
+    given = default_set(ins, 500, seed=1).operands
     with np.errstate(all="ignore"):
         found = diagnose(ins, given, answer(given).astype(ins.formats["d"].dtype))
     assert found.explains and found.hypotheses[0].slug == slug, found.sentence()

@@ -48,7 +48,7 @@ def unit(name: str) -> Instruction:
 
 @cache
 def given(name: str) -> Values:
-    return dict(default_set(unit(name), count=1500, seed=5).operands)
+    return dict(default_set(unit(name), count=800, seed=5).operands)
 
 
 def values(name: str) -> Values:

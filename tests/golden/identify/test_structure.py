@@ -4,7 +4,7 @@ them. Programs on the same operands, run by the search, answer what the units an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -20,7 +20,7 @@ from golden.errors import SpecError
 from golden.identify.blackbox import fitting, structure, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
-from golden.identify.blackbox.fitting import Fit, fit, rank, various, wrong_of
+from golden.identify.blackbox.fitting import Fit, fit, rank, wrong_of
 from golden.identify.blackbox.joint_keys import joint
 from golden.identify.blackbox.moves import Hints
 from golden.identify.blackbox.naming import differences
@@ -31,7 +31,6 @@ from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.starting_points import counted
 from golden.identify.blackbox.templates import grouped, skeletons
 from golden.kernels import sum_tree
-from golden.model import trials
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.program.keys import Candidate as Maximum
@@ -266,15 +265,6 @@ def test_keys_of_every_kind_are_fitted(old: str, new: str) -> None:
     assert found.wrong == 0, found.changes
 
 
-def test_of_ranked_programs_the_best_of_each_shape_come_first() -> None:
-    """Six that differ in a key are no six orders of a sum."""
-    plain, narrow = as_candidate(unit(PLAIN)), as_candidate(changed("24", "23"))
-    other = as_candidate(changed(TOTAL, "  - sum: {of: products, to: total}\n"))
-    ranked = [Fit(plain, 1), Fit(narrow, 2), Fit(other, 3)]
-    assert [one.candidate for one in various(ranked, 2)] == [plain, other]
-    assert [one.candidate for one in various(ranked, 3)] == [plain, other, narrow]
-
-
 def test_only_nans_of_operands_are_handed_on() -> None:
     """A program that the reader of YAML would refuse is no candidate: the core does not look."""
     steps = unit(PLAIN).program.operations[0].steps
@@ -304,33 +294,6 @@ def test_programs_tried_on_the_same_operands_answer_as_their_units(name: str) ->
     ]
     for one in filter(None, tried):
         assert np.array_equal(run.answers(one.program), one.dot(**operands))
-
-
-def test_many_products_are_tried_in_doubles_where_they_hold_the_numbers() -> None:
-    """The answers of the general interpreter, a few of which are not worth the question."""
-    ins = golden.instruction("ampere", "HMMA.16816.F32")
-    parts = [stimuli.generate(ins, kind, 150, np.random.default_rng(3)) for kind in stimuli.KINDS]
-    operands: dict[str, Any] = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    few = {key: codes[::50] for key, codes in operands.items()}
-    start = as_candidate(ins)
-    wide = [replace(s, rounding="down") if isinstance(s, Round) else s for s in start.operations[0].steps]
-    other = start.with_operations(o.with_steps(wide) for o in start.operations)
-    assert other is not None
-    for one in (start, other):
-        for given, many in ((few, False), (operands, True)):
-            answers = Trials(signature_of(ins), given).answers(one.program)
-            expected = one.instruction.engine.dots(given["a"], given["b"], given["c"], general=True)
-            assert np.array_equal(answers, expected)
-            assert trials._latest[0].in_doubles == many
-
-
-def test_the_trials_are_empty_where_no_operands_are() -> None:
-    ins = golden.instruction("hopper", "HMMA.16816.F32")
-    operands = {
-        key: codes[:0] for key, codes in stimuli.generate(ins, "wide", 1, np.random.default_rng(0)).items()
-    }
-    run: Callable[..., Any] = Trials(signature_of(ins), operands).answers
-    assert run(ins.program).shape == (0,)
 
 
 @pytest.mark.parametrize("turned", ["c", "product", "both"])

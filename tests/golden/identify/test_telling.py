@@ -13,7 +13,7 @@ import pytest
 import golden
 from golden import stimuli
 from golden.catalog.lookup import resolve
-from golden.identify.blackbox import checking, discriminate, fitting
+from golden.identify.blackbox import discriminate, fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
@@ -23,8 +23,7 @@ from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanis
 from golden.identify.blackbox.templates import align, skeletons
 from golden.model.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
-from golden.program.program import Program
-from golden.program.signature import Bits, Operands
+from golden.program.signature import Operands
 from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum
 from golden.unit import FunctionUnit, signature_of
 
@@ -260,68 +259,6 @@ def test_a_cause_between_two_others_is_one_change() -> None:
     assert any(one is not None and bank.explained(one.program) for one in tried)
 
 
-def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many questions programs are held against, call by call."""
-    counts: list[int] = []
-    tried = Bank.answered
-
-    def counted(bank: Bank, program: Program) -> Bits:
-        counts.append(len(bank))
-        return tried(bank, program)
-
-    monkeypatch.setattr(Bank, "answered", counted)
-    return counts
-
-
-def test_what_a_few_questions_show_to_be_wrong_is_not_held_against_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ins = golden.instruction("ampere", "HMMA.16816.F32")
-    true, bank = candidate(ins), bank_of(ins, 30)
-    cut = [replace(s, rounding="up") if isinstance(s, Round) else s for s in true.operations[0].steps]
-    changed = true.with_operations(o.with_steps(cut) for o in true.operations)
-    assert changed is not None
-    counts = asked_of(monkeypatch)
-    assert not bank.explained(changed.program) and counts == [256]
-    counts.clear()
-    assert bank.explained(true.program) and counts == [256, len(bank) - 256]
-
-
-def test_rivals_that_are_known_are_held_against_new_questions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
-    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
-    search.bank = bank_of(ins, 20)
-    fit = fitting.Fit(candidate(ins), 0)
-    before = search._rivals(fit)
-    assert before
-    part = bank_of(ins, 1)
-    search.bank.add("more", part.operands, part.answers)
-    counts = asked_of(monkeypatch)
-    assert len(search._rivals(fit)) <= len(before) and set(counts) == {len(part)}
-    odd = {name: codes[:1] for name, codes in part.operands.items()}
-    search.bank.add("odd", odd, ins.dot(**odd) ^ 1)
-    assert not search._rivals(fit)
-
-
-def test_a_rival_that_few_operands_tell_is_not_held_against_all() -> None:
-    ins = golden.instruction("ampere", "HMMA.16816.F32")
-    true = candidate(ins)
-    operands = stimuli.generate(ins, "wide", 1600, np.random.default_rng(0))
-    pool = discriminate._Pool(true, operands, np.random.default_rng(1))
-    asked: list[int] = []
-    for trials in pool.trials:
-        answers = trials.answers
-        trials.answers = lambda program, own=answers: asked.append(1) or own(program)  # type: ignore
-    cut = true.with_each_step(lambda s: replace(s, rounding="up") if isinstance(s, Round) else s)
-    assert cut is not None
-    assert pool.distinguishes(cut, np.random.default_rng(2)) and len(asked) == 1
-    told = pool.taken
-    assert len(told["a"]) == 8 and (cut.dot(**told) != true.dot(**told)).all()
-    asked.clear()
-    assert not pool.distinguishes(true, np.random.default_rng(2)) and len(asked) == len(pool.parts) == 3
-    assert sum(part.stop - part.start for part in pool.parts) == 1600
-
-
 def stand_in(ins: Instruction) -> Candidate:
     """Sums of CDNA 3 in two alignments of 24 bits: the dot product has eight bits more where it meets c."""
     groups = (MaximumOf(("groups",), False, 0, None), MaximumOf(("c",), True, -7, -126))
@@ -343,41 +280,6 @@ def stand_in(ins: Instruction) -> Candidate:
     found = candidate(ins).with_operations(o.with_steps(steps(o.steps)) for o in ins.program.operations)
     assert found is not None
     return found
-
-
-@pytest.mark.parametrize(("asks", "rounds"), [(100_000, 3), (8_000, 1)])
-def test_a_candidate_is_told_from_its_rivals_after_rounds_that_cost_less(
-    asks: int, rounds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
-    search = _Search(FunctionUnit.like(ins, ins.dot), 60, asks, 0, None)
-    search.bank, search.state.fit = bank_of(ins, 20), fitting.Fit(candidate(ins), 0)
-    search.dense.meter.queries = 5_000
-    before: list[int] = []
-
-    def told(one: _Search, fit: fitting.Fit, each: int) -> bool:
-        before.append(one.turn)
-        return False
-
-    monkeypatch.setattr(_Search, "_separate_rivals", told)
-    assert search._check() and before[0] == rounds
-
-
-def test_questions_that_are_left_are_asked_where_the_time_for_fits_is_over() -> None:
-    """A candidate that they show to be wrong is not called explained."""
-    ins = golden.instruction("turing", "HMMA.1688.F32")
-    own = candidate(ins)
-    flushed = [replace(s, flush="signed") if isinstance(s, Round) else s for s in own.operations[0].steps]
-    other = own.with_operations(o.with_steps(flushed) for o in own.operations)
-    assert other is not None and other.key != own.key
-    for one, wrong in ((own, False), (other, True)):
-        search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
-        search.reserve, search.pace = 1e9, 1e-6
-        search.state.fit, search.state.differing = fitting.Fit(one, 0), {"wide": (0, 96)}
-        assert search._check()
-        counts = search.state.differing.values()
-        assert sum(total for _, total in counts) > 10_000
-        assert (sum(count for count, _ in counts) > 0) == wrong
 
 
 def test_the_least_value_of_an_exponent_has_operands_aimed_at_it_as_a_floor_has() -> None:
@@ -535,25 +437,6 @@ def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
     (start,) = discriminate.other_starts(now, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
     assert start.candidate.operations[0].steps_of(Align)[-1] == replace(own, cut="sticky_or")
     assert not discriminate.other_starts(start.candidate, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
-
-
-@pytest.mark.parametrize(("left", "most"), [(-1.0, 0.0), (4.0, 3.0), (60.0, 8.0)])
-def test_what_shows_a_candidate_is_looked_for_in_the_time_that_is_left(
-    left: float, most: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ins = golden.instruction("turing", "HMMA.1688.F32")
-    search = _Search(FunctionUnit.like(ins, ins.dot), left, 100_000, 0, None)
-    given: list[float] = []
-
-    def weighed(
-        candidate: Candidate, bank: Bank, moves: object, limit: float, ask: object, end: float
-    ) -> None:
-        now = time.monotonic()
-        given.extend((limit - now, end - now))
-
-    monkeypatch.setattr(checking, "weigh", weighed)
-    search._evidence(candidate(ins))
-    assert given[0] <= given[1] <= most + 0.01 and (left < 0 or given[1] > most - 1)
 
 
 def _flushing() -> tuple[_Search, Candidate]:

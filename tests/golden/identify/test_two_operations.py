@@ -252,17 +252,3 @@ def test_a_chain_with_guard_bits_in_its_register_is_found() -> None:
     found = dissect(FunctionUnit.like(unit, unit.dot), seconds=60, asks=10_000)
     assert found.explains and found.instruction is not None, found
     assert found.instruction.program.operations[0].out_format.fraction_bits == 26
-
-
-def test_a_difference_of_two_products_is_found() -> None:
-    """The real part of a complex product, a[0] * b[0] - a[1] * b[1], exact in f64 and rounded once."""
-
-    def real_part(a: Any, b: Any) -> Any:
-        with np.errstate(all="ignore"):
-            x, y = (one.view(np.float16).astype(np.float64) for one in (a, b))
-            d = (x[:, 0] * y[:, 0] - x[:, 1] * y[:, 1]).astype(np.float32).view(np.uint32)
-        return np.where(d & 0x7FFFFFFF > 0x7F800000, np.uint32(0x7FC00000), d)
-
-    found = dissect(real_part, {"a": "f16", "b": "f16", "d": "f32"}, 2, seconds=60, asks=10_000)
-    assert found.explains and found.instruction is not None, found
-    assert [o.k_index for o in found.instruction.program.operations] == [(0,), (1,)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden.kernels.sum_tree import Node, meeting_sizes, text
@@ -99,7 +100,7 @@ ASKED: list[tuple[str, str, int, dict[str, Any], tuple[int, int]]] = [
 
 @pytest.mark.parametrize(
     ("architecture", "name", "k", "options", "shape"),
-    [*ASKED[:4], *(pytest.param(*one, marks=pytest.mark.long) for one in ASKED[4:])],
+    long_after(2, ASKED),
 )
 def test_the_plan_of_a_kernel(
     architecture: str, name: str, k: int, options: dict[str, Any], shape: tuple[int, int]

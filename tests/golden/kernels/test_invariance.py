@@ -13,12 +13,10 @@ import pytest
 
 import golden
 from golden.errors import FileFormatError, OperandError
-from golden.explain import batches as words
 from golden.kernels import layers
 from golden.kernels.layers import CANCELLING, COLUMNS, KINDS, NORMAL, ROWS, Answer, Layer, Recorded, Recording
 from golden.kernels.plan import Plan
 from golden.number.formats import get_format
-from golden.publish.pictures.plots import batch_picture
 
 CHAIN = golden.plan("hopper", "cublas_f16.bf16.bf16")
 MM = Layer(256, 512, "bf16", "bf16")
@@ -203,21 +201,6 @@ def test_words_that_no_layer_has_are_named() -> None:
         OperandError, match=r"no layer of the recording is '7x7', expected .* 256x512 bf16 mm"
     ):
         golden.invariance(recording(), "7x7")
-
-
-def test_words_and_pictures_of_a_map() -> None:
-    maps = golden.invariance(recording())
-    text = words.text(maps[0])
-    assert "256x512 bf16 mm: 3 different results of one row" in text
-    assert "M 4 to 5: K in 3 parts of 192 added in f32, then in one part (and at 9)" in text
-    assert text.endswith("predicted in every bit: 9 of 10 M")
-    told = words.as_dict(maps[0])
-    assert [run["words"] for run in told["runs"]][:2] == ["no plan known", "3 parts of 192 added in f32"]
-    assert json.loads(json.dumps(told)) == told
-    drawn = batch_picture(maps)
-    assert drawn.count("<rect") >= sum(len(one.runs) for one in maps)
-    page = words.page(maps, {"name": "a <GPU>"}, drawn)
-    assert "a &lt;GPU&gt;" in page and drawn in page
 
 
 def test_the_sums_of_several_gpus_are_added_as_the_plan_says() -> None:

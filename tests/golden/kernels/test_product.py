@@ -356,7 +356,7 @@ def test_integers_are_those_of_numpy(saturated: bool) -> None:
     ("source", "target"), [("f32", "tf32"), ("f32", "bf16"), ("f16", "bf16"), ("bf16", "f16")]
 )
 def test_operands_are_converted(mode: str, source: str, target: str) -> None:
-    codes = any_codes(source, (400,), 17)
+    codes = any_codes(source, (160,), 17)
     top = (1 << written.WIDTHS[source][0]) - 1 << written.WIDTHS[source][1]
     codes = codes[codes & top != top]
     found = convert_codes(codes, get_format(source), get_format(target), mode)

@@ -12,7 +12,7 @@ from golden.kernels.sampling import Answer, Sample
 from golden.number.formats import get_format
 
 
-@pytest.mark.parametrize(("fmt", "out", "k", "every"), [("f16", "f16", 330, 19), ("f64", "f64", 200, 31)])
+@pytest.mark.parametrize(("fmt", "out", "k", "every"), [("f16", "f16", 330, 57), ("f64", "f64", 200, 93)])
 def test_no_plan_is_ruled_out_by_its_own_product(fmt: str, out: str, k: int, every: int) -> None:
     """Chains are shared among the candidates of one sample, so that a wrong key would mix them."""
     formats = {"a": get_format(fmt), "b": get_format(fmt), "d": get_format(out)}
@@ -30,7 +30,7 @@ def test_no_plan_is_ruled_out_by_its_own_product(fmt: str, out: str, k: int, eve
             assert alone == together[plan] == sample.count == 63, plan
             assert sample.equal(Candidate((plan,))) == [(63, plan)]
             tried += 1
-    assert tried > 60
+    assert tried > 20
 
 
 def test_the_elements_that_cancel_most_come_first() -> None:

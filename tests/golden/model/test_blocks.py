@@ -28,7 +28,7 @@ from golden.program.program import Program
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "spec" / "examples").glob("*.yaml"))
-COUNT = 50
+COUNT = 25
 
 
 def compared(unit: Instruction, operands: dict[str, Any]) -> str:

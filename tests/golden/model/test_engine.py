@@ -25,6 +25,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instruction_sets import instruction_sets
+from long_run import long_after
 
 import golden
 from golden import stimuli, yamlfile
@@ -652,7 +653,7 @@ print("equal", len(work))
 """
 
 
-@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("threads", long_after(1, ["3", "1"]))
 def test_flush_to_zero_and_rounding_of_the_host_do_not_matter(tmp_path: Path, threads: str) -> None:
     """FTZ, DAZ and round-toward-zero set in the calling thread."""
     compiler = shutil.which("cc") or shutil.which("gcc")

@@ -165,7 +165,7 @@ def f16_triples(rng: np.random.Generator, count: int) -> list[np.ndarray[Any, An
 def test_a_fused_multiply_add_is_ieee_754s(name: str, rule: str) -> None:
     """Two ways to write it - one `fma` step, or an exact sum and a rounding - in every rounding mode."""
     ins, truth, rng = with_flags(name, rule), Flags("f16", rule), np.random.default_rng(5)
-    a, b, c = f16_triples(rng, 900)
+    a, b, c = f16_triples(rng, 450)
     signed = name == "fma_modes"
     modes = [rng.integers(0, 5, len(a)), rng.integers(0, 4 if signed else 1, len(a))]
     mode = (modes[0] | modes[1] << 3).astype(np.uint8)
@@ -181,7 +181,7 @@ def test_a_fused_multiply_add_is_ieee_754s(name: str, rule: str) -> None:
             code = truth.fmt.fma(int(a[i]), int(b[i]), int(c[i]), rounding[modes[0][i]], *signs)
             assert int(d[i]) == code, (hex(a[i]), hex(b[i]), hex(c[i]), mode[i])
         seen[int(found[i])] = seen.get(int(found[i]), 0) + 1
-    assert {0, 1, 0b1000, 0b1010, 0b1100} == set(seen) and min(seen.values()) >= 30, seen
+    assert {0, 1, 0b1000, 0b1010, 0b1100} == set(seen) and min(seen.values()) >= 10, seen
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -365,9 +365,9 @@ def flags_unit(rng: random.Random) -> str:
 
 def test_the_models_agree_on_random_units() -> None:
     seen: dict[str, int] = dict.fromkeys(NAMES, 0)
-    for seed in range(9000, 9020):
+    for seed in range(9000, 9012):
         text, ins = accepted(flags_unit, seed)
-        drawn = draw_dots(ins, 20, np.random.default_rng(seed))
+        drawn = draw_dots(ins, 16, np.random.default_rng(seed))
         found = ins.flags(**drawn)
         for i in range(len(found)):
             trace = ins.trace(**{name: codes[i] for name, codes in drawn.items()})

@@ -46,7 +46,7 @@ def test_round_to_code_is_the_oracles(name: str, mode: str) -> None:
     fmt = get_format(name)
     lowest, highest = fmt.min_exponent - fmt.fraction_bits - 4, fmt.max_exponent + 3
 
-    @settings(max_examples=60)
+    @settings(max_examples=25)
     @given(
         st.integers(0, 1),
         st.integers(1, 1 << 70),
@@ -195,7 +195,7 @@ def test_integers_wrap_or_saturate(name: str, value: int) -> None:
 )
 def test_convert_keeps_every_value_and_normalises(source: str, target: str) -> None:
     narrow, wide = get_format(source), get_format(target)
-    for code in range(1 << narrow.bits):
+    for code in range(0, 1 << narrow.bits, 1 if narrow.bits <= 8 else 13):
         number = narrow.decode(code)
         converted = convert(number, wide)
         assert (converted.kind, converted.sign) == (number.kind, number.sign)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from exact import cut, decode, encode, log2_floor, two
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_units import both, unit
 
@@ -57,6 +57,7 @@ def test_a_chain_of_cuts_does_not_exceed_the_exact_value() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=30)
 @given(
     a=st.lists(F16, min_size=2, max_size=2),
     b=st.lists(F16, min_size=2, max_size=2),
@@ -76,6 +77,7 @@ def test_normalize_takes_the_sticky_bit_as_the_last_one(
 
 
 @pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=30)
 @given(
     a=st.lists(F16, min_size=2, max_size=2),
     b=st.lists(F16, min_size=2, max_size=2),
@@ -108,6 +110,7 @@ LEAST = 0x33800000  # 2**-24, the least f16
 
 @pytest.mark.parametrize("blindness", [", sticky: left_out", ", sticky_gap: 40"])
 @pytest.mark.parametrize("sign", [0, 1])
+@settings(max_examples=20)
 @given(below=st.integers(1, 2**23))
 def test_a_number_of_which_nothing_is_seen_is_no_zero(blindness: str, sign: int, below: int) -> None:
     """A total far below the least f16 underflows: `signed_underflow` keeps its sign, `flush: positive` drops

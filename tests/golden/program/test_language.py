@@ -87,10 +87,10 @@ def test_where_the_or_of_what_is_cut_rounds_rightly(align: str, final: str) -> N
     zero is told of as if it were of the sum's."""
     ins = unit_files.build_instruction(yamlfile.parse(ADDER.format(align=align, final=final)))
     rng, f16 = np.random.default_rng(4), Ieee("f16")
-    large = rng.integers(18 << 10, 31 << 10, 1200).astype(np.uint16)
+    large = rng.integers(18 << 10, 31 << 10, 600).astype(np.uint16)
     large[::3] &= 0x7C00  # a power of two loses its leading place
-    small = (large - rng.integers(9 << 10, 17 << 10, 1200)).astype(np.uint16)
-    signs = rng.integers(0, 2, (2, 1200)).astype(np.uint16) << 15
+    small = (large - rng.integers(9 << 10, 17 << 10, 600)).astype(np.uint16)
+    signs = rng.integers(0, 2, (2, 600)).astype(np.uint16) << 15
     a, c = large | signs[0], small | signs[1]
     wrong = set()
     for x, y, d in zip(a.tolist(), c.tolist(), ins.dot(a[:, None], c=c).tolist(), strict=True):

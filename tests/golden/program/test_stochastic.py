@@ -89,20 +89,20 @@ def test_models_round_as_rationals_do(a: str, c: str, d: str, bits: int) -> None
     for code, values in ins.modes.codes():
         one, number = ins.mode_units[code], values["r"]
         for kind in KINDS:
-            operands = stimuli.generate(one, kind, 60, np.random.default_rng([code, bits]))
+            operands = stimuli.generate(one, kind, 20, np.random.default_rng([code, bits]))
             core = one.dot(**operands)
-            mode = np.full(60, code, ins.modes.format.dtype)
+            mode = np.full(20, code, ins.modes.format.dtype)
             np.testing.assert_array_equal(ins.dot(**operands, mode=mode), core)
             np.testing.assert_array_equal(datapath.results(one, (), operands), core)
             if one.formats["d"].is_float:
-                assert outputs(one, operands, 60)["d"] == core.tolist()
-            for i in range(60):
+                assert outputs(one, operands, 20)["d"] == core.tolist()
+            for i in range(20):
                 row = {name: codes[i] for name, codes in operands.items()}
                 answer = wanted(one, row, bits, number)
                 if answer is not None:
                     compared += 1
                     assert int(core[i]) == answer == one.reference_dot(**row), (kind, row, number)
-    assert compared > 500
+    assert compared > 160
 
 
 def test_of_all_random_numbers_the_share_rounds_up_that_is_cut() -> None:

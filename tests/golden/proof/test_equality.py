@@ -174,6 +174,7 @@ def written(folder: Path, **keys: object) -> str:
     return str(file)
 
 
+@pytest.mark.long
 def test_the_command_proves_refutes_or_says_what_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

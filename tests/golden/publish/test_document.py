@@ -12,14 +12,11 @@ from pathlib import Path
 
 import pytest
 from long_run import long_after
-from markdown_it import MarkdownIt
-from typer.testing import CliRunner
 
 import golden
 from golden.catalog.lookup import resolve
-from golden.cli.app import app
 from golden.errors import DocsError, DocsToolMissing, MmagoldError, UnknownNameError
-from golden.publish import document, typst_writer
+from golden.publish import document
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
 NAME = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -91,35 +88,11 @@ def test_pdf_has_pages_pictures_and_the_name(tmp_path: Path) -> None:
     assert f"mmagold explain {SPARSE}" in whole.replace("\r\n", " ")
 
 
-def test_a_pdf_without_a_name_gets_that_of_its_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("typst")
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["docs", "export", "h100:HMMA.16816.F32", "--format", "pdf"])
-    assert done.exit_code == 0 and done.stderr == "h100_HMMA.16816.F32.pdf\n" and done.stdout == ""
-    content = (tmp_path / "h100_HMMA.16816.F32.pdf").read_bytes()
-    assert content.startswith(b"%PDF") and b"/StructTreeRoot" in content, "tags for screen readers"
-    assert document.file_name("units/my unit.yaml", "pdf") == Path("my unit.pdf")
-
-
 def test_a_pdf_is_tagged_where_typst_once_failed() -> None:
     """Typst 0.15.1 panicked on this one."""
     pytest.importorskip("typst")
     name = "ampere:mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32"
     assert b"/StructTreeRoot" in document.to_pdf(resolve(name))
-
-
-def test_a_column_of_a_pdf_is_wider_than_its_longest_word() -> None:
-    """m16n8k16 ran over the line to the next column, which took its room for longer text."""
-    head = "Instruction | Shape | SASS | Evidence | Captured results"
-    body = (
-        "`mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` | m16n8k16 | `HMMA.16816.F32` | captured | 3,968"
-    )
-    cells = [cell.strip() for line in (head, body) for cell in line.split("|")]
-    inline = [token for cell in cells for token in MarkdownIt().parse(cell) if token.type == "inline"]
-    shares = typst_writer._columns([inline[:5], inline[5:]])
-    widths = [float(share) for share in re.findall(r"([\d.]+)fr", shares)]
-    assert len(widths) == 5 and sum(widths) < 125  # of the 120 characters of a line
-    assert widths[1] >= len("m16n8k16") * 5 // 4 + 2
 
 
 def test_no_page_of_a_pdf_is_cut_or_empty(tmp_path: Path) -> None:
@@ -280,26 +253,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.long
-def test_documents_are_whole(plain: dict[str, bytes]) -> None:
-    assert all(len(content) > 1000 for content in plain.values())
-    assert {form for form, content in plain.items() if content.isascii()} == {"md", "json"}
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_documents_do_not_depend_on_the_environment(
     environment: dict[str, str], plain: dict[str, bytes], tmp_path: Path
 ) -> None:
     found = exported(tmp_path, environment)
     assert [form for form in document.FORMS if found[form] != plain[form]] == []
-
-
-def test_a_document_begins_with_the_key_figures() -> None:
-    """F, floor and NaN word of Table III of the MMA-Sim paper; of a unit of one's own what its file says."""
-    text = document.to_markdown(golden.instruction("hopper", "HMMA.16816.F32"))
-    box = text.split("| Key figures |", 1)[1].split("\n\n", 1)[0]
-    assert text.index("| Key figures |") < text.index("\n## ")
-    assert "m = 16, n = 8, k = 16" in box and "F = 25; floor -133; RZ to 23 bits; NaN `0x7fffffff`" in box
-    assert "captured; captured results: " in box
-    own = document.to_markdown(golden.load_instruction(EXAMPLES[0].parent / "bf16_flush.yaml"))
-    assert "| Operands | a bf16, b bf16, c bf16, d bf16 |" in own

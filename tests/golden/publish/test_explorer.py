@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import LUMINANCE, Browser
+from browser import Browser
 from explorer_page import API, ExplorerPage, as_hex
 from long_run import long_after
-from screens import faults
 
 from golden import stimuli
 from golden.catalog.architectures import architectures
@@ -354,47 +353,6 @@ def test_an_instruction_is_found_by_keyboard_alone(page: ExplorerPage) -> None:
     assert page.browser.errors == []
 
 
-SEARCHED = """(words) => {
-  const search = document.getElementById("search");
-  search.value = words;
-  search.dispatchEvent(new Event("input"));
-}"""
-
-
-@pytest.mark.parametrize(
-    ("words", "architecture", "part"),
-    [
-        ("h100 wgmma e4m3", "NVIDIA Hopper", "wgmma"), ("RTX 5090", "NVIDIA RTX Blackwell", "mma"),
-        ("mi300x fp8", "AMD CDNA3", "fp8"), ("HMMA.16816.F32 hopper", "NVIDIA Hopper", "m16n8k16"),
-        ("hmma.16x8x16 ada", "NVIDIA Ada", "m16n8k16"), ("tdpbf16ps", "Intel", "tdpbf16ps"),
-        ("mxfp4", "NVIDIA", "e2m1"), ("int8 sm_80", "NVIDIA Ampere", "s8"),
-    ],
-)  # fmt: skip
-def test_words_find_instructions(page: ExplorerPage, words: str, architecture: str, part: str) -> None:
-    page.ask(SEARCHED, words)
-    first = page.text("#list button")
-    assert architecture in first and part in first
-
-
-def test_units_of_the_same_types_are_proposed_beside_the_first(page: ExplorerPage) -> None:
-    page.open(link(WGMMA, {"a": [0]}))
-    page.browser.evaluate("document.getElementById('choose-second').click()")
-    rows = page.browser.evaluate("[...document.querySelectorAll('#list .small')].map(e => e.textContent)")
-    assert rows and all("e4m3" in row and "\N{RIGHTWARDS ARROW} f32" in row for row in rows)
-    page.ask(SEARCHED, "b200 nvfp4")  # what somebody asks for is not held to the proposal
-    assert "mxf4nvf4" in page.text("#list button")
-
-
-def test_two_units_stand_side_by_side(page: ExplorerPage) -> None:
-    operands = {"a": [0x38, 0x08, 0x01], "b": [0x38, 0x08, 0x01], "c": [0x3F800000]}
-    page.open(link(WGMMA, operands, TCGEN05))
-    assert "step 3 (align): products[2]" in page.text("#parting")
-    cards = page.browser.evaluate("[...document.querySelectorAll('.card .big')].map(e => e.textContent)")
-    assert cards == ["0x40000400", "0x40000410"]
-    assert page.browser.evaluate("document.querySelectorAll('.trace li.parts').length") == 2
-    assert page.browser.evaluate("document.querySelectorAll('.trace .mg-lost').length") > 0
-
-
 def test_a_link_holds_everything(page: ExplorerPage) -> None:
     sparse = next(ins for ins in instructions("hopper") if ins.sparse and ins.formats["a"].name == "f16")
     page.open(
@@ -477,24 +435,6 @@ def test_text_that_is_no_json_is_refused(page: ExplorerPage, text: str, words: s
     assert words in page.complaint
 
 
-@pytest.mark.parametrize("dark", (False, True))
-@pytest.mark.parametrize("width", (390, 1440))
-def test_nothing_is_too_wide_clipped_or_over_something_else(
-    page: ExplorerPage, width: int, dark: bool
-) -> None:
-    page.open(link(WGMMA, {"a": [0x38, 0x01], "b": [0x38, 0x01]}, TCGEN05), width, 844, dark)
-    page.browser.evaluate("document.getElementById('samples').value = '200'")
-    page.browser.evaluate("document.getElementById('run-errors').click()")
-    page.wait("document.querySelector('svg.plot') !== null")
-    assert faults(page.browser) == []
-    colours = page.browser.evaluate(
-        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
-    )
-    light = [sum(map(int, re.findall(r"\d+", colour)[:3])) > 384 for colour in colours]
-    assert light == [dark, not dark]
-    assert page.browser.errors == []
-
-
 def test_every_control_has_a_name(page: ExplorerPage) -> None:
     page.open()
     page.browser.call("Accessibility.enable")
@@ -507,39 +447,6 @@ def test_every_control_has_a_name(page: ExplorerPage) -> None:
     ]
     assert len(named) > 60
     assert [role for role, name in named if not name.strip()] == []
-
-
-FAINT = """() => {
-  const behind = (element) => {
-    for (let one = element; one; one = one.parentElement) {
-      const colour = getComputedStyle(one).backgroundColor;
-      if (!/, 0\\)$/.test(colour)) return colour;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const faint = [];
-  for (const element of document.body.querySelectorAll("*")) {
-    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    if (!own || !element.getClientRects().length || element.disabled) continue;
-    const style = getComputedStyle(element);
-    const drawn = element instanceof SVGElement;
-    const ratio = contrast(drawn ? style.fill : style.color, behind(drawn ? document.body : element));
-    if (ratio < 4.5) faint.push(`${element.tagName}.${element.getAttribute("class")} ${ratio.toFixed(2)}`);
-  }
-  return faint;
-}"""
-
-
-@pytest.mark.parametrize("dark", (False, True))
-def test_every_text_has_contrast(page: ExplorerPage, dark: bool) -> None:
-    """WCAG 2.2, 1.4.3: at least 4.5 to 1."""
-    page.open(link(WGMMA, {"a": [0x38, 0x01], "b": [0x38, 0x01]}, TCGEN05), dark=dark)
-    page.browser.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    page.ask(SEARCHED, "h100")
-    faint = f"() => {{ {LUMINANCE}; return ({FAINT})(); }}"
-    assert page.ask(faint) == []
-    page.browser.evaluate("document.body.style.setProperty('--mg-muted', 'gray')")
-    assert page.ask(faint)  # it can fail
 
 
 def test_the_core_of_the_browser_is_whole(tmp_path: Path) -> None:
@@ -581,21 +488,6 @@ def test_every_preset_is_held_by_some_unit(page: ExplorerPage) -> None:
         names = "[...document.querySelectorAll('#preset option')].map(o => o.textContent)"
         offered |= set(page.browser.evaluate(names))
     assert {preset["name"] for preset in presets()} <= offered
-
-
-def test_an_example_is_chosen_and_compared(page: ExplorerPage) -> None:
-    page.open(link(WGMMA, {"a": [0]}, TCGEN05))
-    page.ask(CHOSEN, "1 + 31 * 2^-14")
-    cards = page.browser.evaluate("[...document.querySelectorAll('.card .big')].map(e => e.textContent)")
-    assert cards == ["0x3f800000", f"{0x3F800000 + 31 * 2**9:#x}"]  # 13 fraction bits lose every one of them
-    assert "FP8" in page.text("#why")
-
-
-CHOSEN = """(name) => {
-  const preset = document.getElementById("preset");
-  preset.value = name;
-  preset.dispatchEvent(new Event("change"));
-}"""
 
 
 def test_the_bundle_refuses_what_it_does_not_know(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

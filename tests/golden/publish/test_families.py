@@ -49,15 +49,6 @@ def test_an_nvidia_instruction_has_the_same_slug_on_every_architecture() -> None
     } == {}
 
 
-def test_addresses_stay() -> None:
-    """Links from outside point here: these do not change."""
-    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    group = group_of(ins)
-    assert group.path == "instructions/hopper/mma_f16-f32.md"
-    assert group.title == "mma.sync m16n8k8, m16n8k16: f16 x f16 + f32"
-    assert ins in group.variants and group.representative in group.variants
-
-
 def test_a_unit_of_a_file_is_a_group_of_its_own() -> None:
     unit = golden.load_instruction("spec/examples/bf16_flush.yaml")
     assert group_of(unit) == own_group(unit)

@@ -94,18 +94,6 @@ def test_it_finds_what_the_command_line_does(
     assert {path for path in answer if path.startswith("instructions/")} == listed
 
 
-def test_typing_shows_pages_and_enter_opens_the_first(found: dict[str, list[Any]], browser: Browser) -> None:
-    browser.evaluate(
-        "(() => { const box = document.querySelector('input'); box.value = 'h100 fp8';"
-        " box.dispatchEvent(new Event('input')); })()"
-    )
-    shown = browser.evaluate(
-        "new Promise(done => setTimeout(() => done([...document.querySelectorAll('.mg-finder-results a')]"
-        ".map(a => a.getAttribute('href'))), 200))"
-    )
-    assert len(shown) == min(len(found["h100 fp8"]), 12) and shown[0].endswith(found["h100 fp8"][0][2])
-
-
 def test_the_finder_is_used_by_keyboard_alone(found: dict[str, list[Any]], browser: Browser) -> None:
     """Tab into the field, type, arrows along the results and back, Enter on the second."""
     keys = ExplorerPage(browser, Path())
@@ -144,15 +132,3 @@ def test_every_name_is_an_object_of_the_domain() -> None:
             assert known[f"{name}:{ins.name}"] == group_of(ins).path.removesuffix(".md")
     assert known["hopper:HMMA.16816.F32"] == "instructions/hopper/mma_f16-f32"
     assert known["sapphire_rapids:tdpbf16ps"] == "instructions/sapphire_rapids/amx_bf16-f32"
-
-
-def test_the_search_page_without_words_has_a_field(site: Path, browser: Browser) -> None:
-    """It was blank."""
-    browser.open(site / "search.html")
-    assert browser.evaluate("document.querySelector('h1').textContent") == "Search" and not browser.errors
-    shown = browser.evaluate(
-        "(() => { const box = document.querySelector('article input[data-mg-finder]'); box.value = 'h100';"
-        " box.dispatchEvent(new Event('input')); return new Promise(done => setTimeout(() =>"
-        " done(document.querySelector('.mg-finder-results a').getAttribute('href')), 500)); })()"
-    )
-    assert shown.endswith("architectures/hopper.html")

@@ -13,8 +13,6 @@ from native import SHORT
 
 from golden.publish import format_page
 
-INTEGERS = {"s8": np.int8, "u8": np.uint8}
-
 
 def rows(text: str, heading: str) -> list[list[str]]:
     """The cells of the last table below a heading."""
@@ -65,22 +63,6 @@ def test_grid_holds_the_same_numbers(name: str) -> None:
     assert [value(cell.strip()) for row in cells for cell in row] == [expected(float(x)) for x in numbers]
 
 
-@pytest.mark.parametrize("name", INTEGERS)
-def test_integers(name: str) -> None:
-    table = rows(format_page.markdown(name), "Every code")
-    assert [int(decimal) for _, _, decimal, _ in table] == np.arange(256, dtype=np.uint8).view(
-        INTEGERS[name]
-    ).tolist()
-
-
-def test_four_bit_and_one_bit_integers() -> None:
-    assert [int(row[2]) for row in rows(format_page.markdown("s4"), "Every code")] == [
-        *range(8),
-        *range(-8, 0),
-    ]
-    assert [int(row[2]) for row in rows(format_page.markdown("b1"), "Every code")] == [0, 1]
-
-
 def test_ue4m3_ignores_its_highest_bit() -> None:
     table = rows(format_page.markdown("ue4m3"), "Every code")
     numbers = np.arange(128, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
@@ -115,9 +97,3 @@ def test_tf32_nan_in_ignored_bits_is_infinity() -> None:
     assert table["0x7f800001"] == ("NaN", "Inf")
     assert table["0x7f802000"] == ("NaN", "NaN")
     assert table["0x3f801fff"][1] == "1"
-
-
-def test_users_are_linked() -> None:
-    assert "instructions/rtx_blackwell/mma_mxf4-f32-ue4m3-16.md" in format_page.markdown("ue4m3")
-    assert "instructions/volta/" not in format_page.markdown("bf16")
-    assert "No catalogued instruction" not in format_page.markdown("b1")

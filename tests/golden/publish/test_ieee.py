@@ -9,6 +9,7 @@ from typing import Any
 import exact
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden import stimuli
@@ -109,7 +110,7 @@ def test_fma_chain_rounds_every_step(architecture: str, name: str) -> None:
             assert code == running, (kind, row)
 
 
-@pytest.mark.parametrize(("architecture", "name"), UNITS)
+@pytest.mark.parametrize(("architecture", "name"), long_after(4, UNITS))
 def test_findings_hold(architecture: str, name: str) -> None:
     """The worst errors in rationals; the telling operands tell; shares add up."""
     ins = golden.instruction(architecture, name)

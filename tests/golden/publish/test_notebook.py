@@ -109,17 +109,6 @@ def test_text_of_users_is_text() -> None:
     assert "&lt;script&gt;" in text
 
 
-def test_a_dissection_shows_the_model_and_its_yaml() -> None:
-    from golden.identify.blackbox.report import Found
-
-    found = Found("box <1>", HOPPER, "unit: x", {"ties": (0, 100)}, ("zeros & signs",), fresh=80)
-    text = card(found)
-    assert "box &lt;1&gt; is explained" in text and "unit: x" in text and "zeros &amp; signs" in text
-    said = "0 of 100 differ, 80 of them queried after the candidate was made"
-    assert repr(found) == f"<Found: box <1> is explained: {said}>"
-    assert "not dissected" in card(Found("box", None, None, {}, ("no answer",)))
-
-
 def test_what_has_no_card_says_so() -> None:
     with pytest.raises(TypeError, match="nothing draws a Plain"):
         shown(type("Plain", (), {})())

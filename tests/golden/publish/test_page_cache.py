@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from long_run import long_after
 
 from golden.paths import spec_folder
 from golden.publish import format_page, page_cache
@@ -45,7 +46,7 @@ def test_a_text_is_written_once(written: list[str]) -> None:
     assert page_cache.text(page(), kept) == "# bf16\n" and written == ["bf16", "f16"]
 
 
-@pytest.mark.parametrize("change", ["edited", "added", "removed"])
+@pytest.mark.parametrize("change", long_after(1, ["edited", "added", "removed"]))
 def test_a_change_of_any_file_makes_all_anew(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: list[str], change: str
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,7 @@ import svg_reader
 
 import golden
 from golden.errors import UnknownNameError
-from golden.model.instruction import Instruction
-from golden.paths import spec_folder
-from golden.program.algorithms import algorithms
 from golden.program.program import Program
-from golden.publish.families import groups
-from golden.publish.pictures.chain import program
 from golden.publish.pictures.datapath import datapath
 
 NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -145,35 +139,6 @@ def test_widths_and_rules_worked_out_by_hand(architecture: str, name: str, expec
     assert [words for words in expected if words not in found] == []
 
 
-def units() -> Iterator[Instruction]:
-    """One instruction of each group of every architecture, those with the same program once, and the
-    custom examples."""
-    seen = set()
-    for architecture in golden.architectures():
-        for group in groups(architecture):
-            ins = group.representative
-            key = repr((ins.program, ins.formats))
-            if key not in seen:
-                seen.add(key)
-                yield ins
-    yield from (golden.load_instruction(path) for path in sorted((spec_folder() / "examples").glob("*.yaml")))
-
-
-def test_every_unit_draws_and_no_text_lies_on_another() -> None:
-    drawn, wrong = set(), {}
-    for ins in units():
-        for index, operation in enumerate(ins.program.operations):
-            drawn.add(operation.algorithm)
-            root = svg_reader.check(datapath(ins, index, "p"), "p")
-            if overlaps := svg_reader.overlapping(root):
-                wrong[f"{ins.architecture} {ins.name} {index}"] = overlaps
-        root = svg_reader.check(program(ins, "q"), "q")
-        if overlaps := svg_reader.overlapping(root):
-            wrong[f"program of {ins.name}"] = overlaps
-    assert wrong == {}
-    assert drawn == {name for name, algorithm in algorithms().items() if not algorithm.chain_of} | {"steps"}
-
-
 FAULTY = """
 unit: faulty
 title: every key that a step has
@@ -246,26 +211,3 @@ def test_an_operation_that_does_not_exist_is_refused() -> None:
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     with pytest.raises(UnknownNameError, match=r"operation 1 of .*, expected 0 to 0"):
         datapath(ins, 1)
-
-
-def test_the_program_of_fp8_on_hopper_shows_its_k_and_its_addition() -> None:
-    found = told(
-        program(golden.instruction("hopper", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"), "x")
-    )
-    for words in (
-        "starts from +0 (f32); a and b converted to f16",
-        "starts from low (f32)",
-        "starts from c (f32), adds high",
-    ):
-        assert words in found
-    assert found.count("16 of 32 k") == 2
-
-
-def test_a_long_program_is_abbreviated_and_says_how_many_are_left_out(tmp_path: Path) -> None:
-    unit = "unit: long\ntitle: long\nshape: {k: 64}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
-    unit += "program:\n  - cofda: {products: 4, fraction_bits: 24}\n"
-    (tmp_path / "long.yaml").write_text(unit)
-    ins = golden.load_instruction(tmp_path / "long.yaml")
-    assert len(ins.program.operations) == 16
-    found = told(program(ins, "x"))
-    assert "10 more operations" in found and "15: " in found and "9: " not in found

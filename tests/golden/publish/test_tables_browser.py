@@ -106,18 +106,6 @@ def test_rows_that_agree_are_folded_and_equal_cells_marked(page: Browser) -> Non
     assert page.evaluate(f"{button}.getAttribute('aria-expanded')") == "true"
 
 
-def test_two_architectures_are_held_against_each_other(page: Browser) -> None:
-    selects = "document.querySelectorAll('.mg-tools select')"
-    pick(page, f"{selects}[0]", "Volta")
-    assert len(cells(page, 0)[0]) == 5  # one alone changes nothing
-    pick(page, f"{selects}[1]", "Hopper")
-    assert cells(page, 0) == [[["Fraction bits", "", ""], ["23", "0", "a"], ["25", "1", "b"]]]
-    assert page.evaluate("document.querySelectorAll('.table-wrapper')[1].hidden")  # it has no Volta
-    pick(page, f"{selects}[0]", "Ampere")
-    assert cells(page, 1) == [[["Fraction bits", "", ""], ["24", "0", "a"], ["25", "1", "b"]]]
-    assert len(page.evaluate(f"[...{selects}[0].options].map(o => o.value)")) == 5
-
-
 def test_the_first_column_stays(page: Browser) -> None:
     page.evaluate("document.querySelector('.table-wrapper').scrollLeft = 120")
     places = page.evaluate(
@@ -147,13 +135,6 @@ def test_instructions_are_filtered_and_their_evidence_is_a_badge(page: Browser) 
         "mg-badge mg-captured",
         "mg-badge mg-derived",
     ]
-
-
-def test_long_names_break_and_stay_what_they_are(page: Browser) -> None:
-    name = "document.querySelectorAll('article code')[1]"
-    assert page.evaluate(f"{name}.textContent") == NAME
-    assert page.evaluate(f"{name}.querySelectorAll('wbr').length") > 8
-    assert page.evaluate(f"{name}.getBoundingClientRect().width") < 300
 
 
 def test_the_tables_have_the_headings_that_the_script_looks_for() -> None:

@@ -129,17 +129,6 @@ def test_the_command_goes_both_ways() -> None:
     assert json.loads(said) == [{"row": 0, "column": 4, "address": 144, "element": 72}]
 
 
-def test_it_draws() -> None:
-    code, said, _ = run("hopper:HMMA.16816.F32", "--operand", "c")
-    lines = said.splitlines()
-    assert code == 0 and "lane.register of 16 x 8" in lines[0] and lines[2].split()[1:3] == ["0.0", "0.1"]
-    wgmma = "hopper:wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
-    code, said, _ = run(wgmma, "--operand", "b", "--swizzle", 32)
-    assert code == 0 and said.splitlines()[6].split()[1:10] == ["9"] * 8 + [
-        "8"
-    ]  # row 4: the two chunks change
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -63,7 +63,7 @@ def test_the_c_model_answers_as_the_core(kind, tmp_path):
     strict = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread"]
     subprocess.run([*strict, "-o", tmp_path / "model.so", tmp_path / "model_dpi.c", "-lm"], check=True)
     function = ctypes.CDLL(str(tmp_path / "model.so")).model_dpi
-    layout, vectors = WordLayout.of(ins), default_set(ins, 2000, seed=5)
+    layout, vectors = WordLayout.of(ins), default_set(ins, 400, seed=5)
     inputs = [field_words(layout, vectors.operands, field.name) for field in layout.operand_fields]
     results = {field.name: np.zeros(2, np.uint32) for field in layout.result_fields}
     outputs = [result.ctypes.data_as(ctypes.c_void_p) for result in results.values()]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden.catalog.source_modifiers import inline_constant
@@ -154,8 +155,9 @@ def fnv1a(words: np.ndarray) -> int:
     return digest
 
 
-@pytest.mark.parametrize("wave", [32, 64])
-@pytest.mark.parametrize("architecture", ["rdna3", "rdna4"])
+@pytest.mark.parametrize(
+    ("architecture", "wave"), long_after(2, [("rdna3", 32), ("rdna4", 64), ("rdna3", 64), ("rdna4", 32)])
+)
 def test_recorded_encodings(architecture: str, wave: int) -> None:
     """NEG, NEG_HI, OPSEL, OPSEL_HI, CLAMP and inline constants: registers in, registers out."""
     encodings = list(published.encodings(architecture))

@@ -155,9 +155,7 @@ def test_sets_are_reproducible_and_a_prefix_of_longer_ones() -> None:
     assert (long.d[:9000] == short.d).all() and (long.kinds[:9000] == short.kinds).all()
 
 
-@pytest.mark.parametrize(
-    ("count", "chunk"), [(0, 5), (1, 5), (5, 5), (20_000, 8192), (20_000, 3000), (9001, 9000)]
-)
+@pytest.mark.parametrize(("count", "chunk"), [(0, 5), (1, 5), (5, 5), (9_000, 4096), (9001, 9000)])
 def test_stream_is_the_set_in_chunks(count: int, chunk: int) -> None:
     chunks = list(vectors.stream(HMMA, count, 4, chunk=chunk))
     assert [len(part) for part in chunks] == [chunk] * (count // chunk) + [count % chunk] * bool(

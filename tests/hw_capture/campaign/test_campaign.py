@@ -306,7 +306,7 @@ def test_kernels_of_scaled_instructions_compile_to_the_instruction(name):
 @pytest.mark.parametrize(
     "name",
     long_after(
-        2,
+        1,
         [HMMA, "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", FAMILIES[9], *WIDE_OR_MIXED],
     ),
 )

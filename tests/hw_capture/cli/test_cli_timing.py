@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +29,6 @@ from hw_capture.timing.ablation import machine_code
 from hw_capture.timing.memory import bench as memory_bench
 from hw_capture.timing.scalar import bench as scalar_bench
 
-F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 RUN = CliRunner(env={"COLUMNS": "200"})
 
 
@@ -109,27 +107,6 @@ def test_what_cannot_be_shown_is_one_line(arguments: list[str], said: str, tmp_p
     assert set(tmp_path.iterdir()) == before
 
 
-@pytest.mark.long
-def test_timing_compare() -> None:
-    text = RUN.invoke(app, ["timing", "compare"])
-    assert text.exit_code == 0 and "84 of 102 figures within 3 %" in text.stdout
-    # Of each file its own reasons: two of them speak of this instruction.
-    assert "Theirs follows words 32 bytes apart" in text.stdout and "Another board (114" in text.stdout
-    strict = RUN.invoke(app, ["timing", "compare", "--with", "luo_h800", "--tolerance", "0.01"])
-    assert strict.exit_code == 0 and "54 figures within 0.01 %" in strict.stdout
-    other = RUN.invoke(app, ["timing", "compare", "--ours", "hopper_h100", "--with", "abdelkhalik_a100"])
-    said = [line for line in other.stdout.splitlines() if line.startswith("no figure of ours: ")]
-    assert "19 of 123 figures" in other.stdout and "2 to 18" in other.stdout and len(said) == 23
-    assert any("fns.b32: changed by the compiler: a round holds" in line for line in said)
-    part = RUN.invoke(app, ["timing", "compare", "--ours", "hopper_h100_wmma", "--with", "abdelkhalik_a100"])
-    assert part.exit_code == 0 and "no figure of ours" not in part.stdout  # not the whole board
-    assert "as printed" not in text.stdout + other.stdout
-    sun = RUN.invoke(app, ["timing", "compare", "--with", "sun_a100", "--with", "h100_logs"])
-    assert "46 of 117 within 3 % by the experiment as printed" in sun.stdout
-    unknown = RUN.invoke(app, ["timing", "compare", "--with", "sun_a10"])
-    assert unknown.exit_code == 2 and "sun_a100" in unknown.stderr
-
-
 def test_timing_compare_as_json() -> None:
     rows = json.loads(RUN.invoke(app, ["timing", "compare", "--with", "luo_h800", "--json"]).stdout)
     assert rows and all(
@@ -147,19 +124,6 @@ def test_a_repeated_experiment_stands_for_a_figure_that_we_have_no_other_of() ->
     text = RUN.invoke(app, called).stdout
     (line,) = [line for line in text.splitlines() if line.startswith("st.shared.u64 ")]
     assert line.split()[1:5] == ["completion", "latency", "19", "19"] and "no figure of ours: st." not in text
-
-
-def test_timing_plot_of_another_file(tmp_path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    done = RUN.invoke(
-        app, ["timing", "plot", "--ours", "sun_a100", "--only", "ldmatrix.x4", "--out", str(tmp_path)]
-    )
-    other = RUN.invoke(
-        app, ["timing", "plot", "--ours", "luo_h800", "--only", "ldmatrix.x4", "--out", str(tmp_path)]
-    )
-    assert (done.exit_code, other.exit_code) == (0, 2) and [path.name for path in tmp_path.iterdir()] == [
-        "ldmatrix.x4.svg"
-    ]
 
 
 def test_timing_plot_refuses_other_formats(tmp_path) -> None:
@@ -381,29 +345,6 @@ def test_timing_rerun(tmp_path: Path) -> None:
     assert (late["within"], late["worst"], late["warps"], late["ilp"]) == (0, pytest.approx(0.9), 8, 4)
     nothing = RUN.invoke(app, ["timing", "rerun", paths[0], "luo_h800"])
     assert nothing.exit_code == 2 and "no figure in common" in nothing.stderr
-
-
-@pytest.mark.parametrize(
-    ("ours", "stems"),
-    long_after(
-        1,
-        [
-            ("hopper_h200_memory", ["sizes", "strides"]),
-            ("hopper_h200_scalar", ["clocks"]),
-            ("hopper_h200_wmma", ["moves"]),
-        ],
-    ),
-)
-def test_pictures_of_the_other_files(ours: str, stems: list[str], tmp_path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    result = RUN.invoke(app, ["timing", "plot", "--ours", ours, "--out", str(tmp_path)])
-    assert result.exit_code == 0 and sorted(path.stem for path in tmp_path.iterdir()) == stems
-    for stem in stems:  # the pages show what the data says
-        committed = Path(__file__).resolve().parents[3] / "docs" / "timing" / f"{stem}.svg"
-        drawn = (tmp_path / f"{stem}.svg").read_text("utf-8")
-        assert re.findall(r">([^<>\n]+)</text>", drawn) == re.findall(
-            r">([^<>\n]+)</text>", committed.read_text("utf-8")
-        )
 
 
 def test_timing_export(tmp_path: Path) -> None:

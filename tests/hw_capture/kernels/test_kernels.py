@@ -145,6 +145,7 @@ def test_a_slice_compiles_to_the_sass_of_the_spec(architecture: str, target: str
     assert all(one.sass for one in built)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("nvcc")
 def test_an_emulated_instruction_shows_what_it_became() -> None:
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")

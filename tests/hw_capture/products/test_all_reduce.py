@@ -19,9 +19,9 @@ BY_NAME = {mode.name: mode for mode in MODES}
 
 
 def test_every_recorded_bit_is_predicted() -> None:
-    found = list(replayed(RECORD, every=150))
+    found = list(replayed(RECORD, every=450))
     assert [one.name for one in found if not one.right] == []
-    assert len(found) > 30
+    assert len(found) > 10
 
 
 @pytest.mark.long

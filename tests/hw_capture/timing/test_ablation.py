@@ -123,7 +123,7 @@ def test_what_each_architecture_runs() -> None:
 @pytest.mark.parametrize(
     ("architecture", "target", "label"),
     long_after(
-        2,
+        1,
         [
             ("hopper", "sm_90a", "wgmma_tma n256, 4 stages, cluster 2"),
             ("ampere", "sm_80", "mma_permuted_pipeline 3 stages"),
@@ -159,37 +159,6 @@ def test_changed_kernels_are_seen() -> None:
     ):
         with pytest.raises(SassError, match=said):
             machine_code.check(variant, "\n".join(changed))
-
-
-@needs_nvcc
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("label", "before", "after", "said"),
-    [
-        (  # accumulators that something else reads: ptxas waits for each instruction, and adds one of its own
-            "wgmma_tma n128, 4 stages, cluster 1",
-            "mma(sum, at_a + 2 * k16, at_b + 2 * k16);",
-            "mma(sum, at_a + 2 * k16, at_b + 2 * k16), sum[0] += 1;",
-            "5 x HGMMA",
-        ),
-        (
-            "mma_baseline",
-            "#pragma unroll 1\n    for (u32 at",
-            "#pragma unroll 2\n    for (u32 at",
-            "128 x HMMA",
-        ),
-        ("mma_pipeline 3 stages", "sums.multiply(first", "if (at) sums.multiply(first", "HMMA"),
-    ],
-)
-def test_kernels_compiled_from_a_changed_source_are_seen(label, before, after, said) -> None:
-    variant = _variant(label)
-    assert before in variant.source()
-    text = toolchain.disassemble(toolchain.compile(variant.source().replace(before, after), "sm_90a"))
-    if label.startswith("mma_pipeline"):  # the same work under a condition: nothing to see, so no false alarm
-        assert machine_code.check(variant, text)
-        return
-    with pytest.raises(SassError, match=said):
-        machine_code.check(variant, text)
 
 
 # Results ----------------------------------------------------------------------------------------------------
@@ -337,13 +306,6 @@ def test_variants_are_taken_apart() -> None:
     assert product_parts("2048") == (2048, None, "")
     assert product_parts("8192, 3 stages") == (8192, 3, "")
     assert product_parts("4096, n256, 4 stages, cluster 2") == (4096, 4, "n256, cluster 2")
-
-
-def test_a_picture_of_the_kernels(tmp_path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    done = RUN.invoke(app, ["timing", "plot", "--ours", "hopper_h200_kernels", "--out", str(tmp_path)])
-    text = (tmp_path / "kernels.svg").read_text()
-    assert done.exit_code == 0 and "NVIDIA H200" in text and "wgmma_tma n256, cluster 2" in text
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_the_list_holds_every_row_of_table_v() -> None:
 @pytest.mark.parametrize(
     ("name", "link", "sass"),
     long_after(
-        3,
+        1,
         [
             ("add.u32", "crossed", {"IADD3": 1}),  # x + b + c would be one IADD3
             ("and.b32", "prmt", {"LOP3": 1}),
@@ -116,6 +116,7 @@ def test_compiled_chains(name: str, link: str, sass: dict[str, int]) -> None:
     assert {kind: n for kind, n in built.alone.items() if kind != "MOV"} == sass
 
 
+@pytest.mark.long
 @needs_nvcc
 @pytest.mark.parametrize(
     ("target", "name", "sass"),

@@ -16,11 +16,10 @@ from long_run import long_after
 import golden
 from golden.catalog import timing as tables
 from golden.catalog.timing import Key
-from golden.errors import OperandError, UnknownNameError
+from golden.errors import OperandError
 from golden.number.formats import get_format, to_float
-from golden.studies import timing_plots as plots
 from hw_capture.errors import DeviceError, SassError
-from hw_capture.kernels import build, kernels, toolchain
+from hw_capture.kernels import build, toolchain
 from hw_capture.timing import (
     bench,
     clocks,
@@ -293,12 +292,6 @@ def test_written_file_reads_as_tables(written) -> None:
     assert "zeros" in written.read_text() and "0.98" in written.read_text()
 
 
-def test_csv_holds_every_point() -> None:
-    rows = list(csv.DictReader(io.StringIO(report.csv_text(_measured()))))
-    assert len(rows) == 2 * (len(programs.ILPS) * len(programs.WARPS) + 3)
-    assert {row["operands"] for row in rows} == {"random", "zeros"}
-
-
 def test_comparison(written) -> None:
     ours = tables.load(written)
     found = {
@@ -312,20 +305,12 @@ def test_comparison(written) -> None:
         compare.pairs(ours, tables.load("sun_rtx2080ti"))
 
 
-def test_plots(written, tmp_path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    (first,) = plots.draw(written, tmp_path / "a", [F16], "svg")
-    (second,) = plots.draw(written, tmp_path / "b", [F16], "svg")
-    assert first.read_bytes() == second.read_bytes() and b"<svg" in first.read_bytes()
-    with pytest.raises(UnknownNameError, match="nearest"):
-        plots.draw(written, tmp_path, [F16.replace("k16", "k32")])
-
-
 def test_state_without_nvidia_smi(monkeypatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert shutil.which("nvidia-smi") is None and clocks.state() == {}
 
 
+@pytest.mark.long
 @needs_nvcc
 @pytest.mark.parametrize(
     ("name", "variant", "loop"),
@@ -408,6 +393,7 @@ def test_what_sun_et_al_print_is_measured_in_both_loops() -> None:
             assert ("__syncwarp()" in program.source) == own and (program.unroll == 4) == own
 
 
+@pytest.mark.long
 @needs_nvcc
 @pytest.mark.parametrize(
     ("name", "architecture"),
@@ -449,34 +435,6 @@ def test_the_loop_as_printed_asks_for_the_papers_cycles_on_its_chip(
     for ilp, cycles in printed.items():
         ours, theirs = built.stalls[f"c_{ilp}"], built.stalls[f"printed_{ilp}"]
         assert ours < theirs < cycles * 1.01 and theirs > 0.92 * cycles
-
-
-@needs_nvcc
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("target", "without", "synced"),
-    [
-        ("sm_80", {4: 24.0, 16: 24.0}, {4: 25.25, 16: 26.2}),
-        ("sm_90a", {4: 27.0, 16: 24.75}, {4: 27.0, 16: 24.75}),
-    ],
-)
-def test_what_makes_the_loop_as_printed_slower(target, without, synced) -> None:
-    """Three m16n8k16: on sm_80 the `__syncwarp()`, with 4 or 16 rounds a turn; on sm_90 the end of one."""
-    subject = _sun("ampere" if target == "sm_80" else "hopper", F16)
-    assert subject.ins is not None
-    a, b, d = (kernels.registers(subject.ins, operand) for operand in "abd")
-    setup = programs._load(a, "a", 0, chains=3, apart=7) + programs._load(b, "b", 1031, chains=3, apart=7)
-    setup += programs._load(d, "d", 0, zero=True, chains=3)
-    step, finish = "mma(d[i], a[i], b[i], d[i]);", programs._store(d, "d", 3)
-    head = kernels.prelude() + programs.template("prelude").render()
-    head += kernels.inline(subject.ins, "registers", "mma")
-    for each, wanted in (("", without), ("__syncwarp();", synced)):
-        for unroll, cycles in wanted.items():
-            parts = {"setup": setup, "step": step, "finish": finish, "each": each}
-            text = head + programs._render("k", "three", 3, parts, warm=False, unroll=unroll)
-            cubin = toolchain.compile(text, target)
-            code = loops.kernels(toolchain.disassemble(cubin))["k"]
-            assert loops.stalls_per_round(cubin, "k", code, unroll) == pytest.approx(cycles, abs=0.02)
 
 
 def _both_loops(factor: float = 1.25) -> Result:

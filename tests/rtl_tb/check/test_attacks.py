@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from changed_unit import DUT, OWN, PASSING
 from engine_dut import small_vectors, write_small
+from long_run import long_after
 
 from rtl_tb import engines
 from rtl_tb.check import report
@@ -97,7 +98,7 @@ def test_a_wrong_unit_never_passes(tmp_path, engine, patches):
 
 
 @pytest.mark.parametrize(
-    "engine", [ICARUS, FAST, pytest.param(COCOTB, marks=pytest.mark.long)], ids=["icarus", "fast", "cocotb"]
+    "engine", long_after(1, [(ICARUS,), (FAST,), (COCOTB,)], ids=["icarus", "fast", "cocotb"])
 )
 def test_latches_that_are_open_while_the_clock_is_high(tmp_path, engine):
     """Inputs change with the rising edge, while the latch is open: the unit is right."""

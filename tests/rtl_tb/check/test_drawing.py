@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import rtl_tb
 from golden.cover.coverage import Coverage
@@ -78,7 +79,7 @@ def described(folder: Path, more: str, fmt: str = "e5m2") -> Dut:
     return load_dut(folder / "dut.yaml")
 
 
-@pytest.mark.parametrize("count", [20_000, 140_000])
+@pytest.mark.parametrize("count", long_after(1, [20_000, 140_000]))
 def test_no_case_is_missing_that_no_pair_of_codes_reaches(count: int, tmp_path: Path) -> None:
     """Products of significands of three bits never lie above half of a place of a normal result."""
     _, coverage = draw(described(tmp_path, NUMBERS), Options(count=count))

@@ -224,10 +224,11 @@ def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
             "endcase",
             [3],
         ),
-        (
+        pytest.param(
             "f = x; for (int i = 0; i < 1; i++) begin unique case (1'b1) x[0]: break; x[1]: continue;"
             "default: continue; endcase f = 0; end",
             [3],
+            marks=pytest.mark.long,
         ),
     ],
     ids=["several", "none", "returned", "wide", "wide with open bits", "jumps"],

@@ -74,6 +74,7 @@ def test_a_fault_in_one_mode_is_found_and_said_to_be_in_that_mode(tmp_path):
     assert "Results differ in 1 of 4 modes (sign u8, op c)" in result.diagnosis.sentence()
 
 
+@pytest.mark.long
 def test_tiles_have_one_mode(tmp_path):
     """A tile of 2 x 2 made of four of the units; the fault is placed in the tile of its mode."""
     wires = "\n".join(

@@ -1,36 +1,9 @@
 """Reports say each thing once."""
 
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from rtl_tb.check import report
-from rtl_tb.locate.result import Edit, Repair, SingleFault
-
-
-def said(*remaining: int) -> dict[str, Any]:
-    """A diagnosis of 1,000 wrong results with so many hypotheses."""
-    return {
-        "failing": 1000,
-        "hypotheses": [{"text": f"fault {i}", "remaining": left} for i, left in enumerate(remaining)],
-    }
-
-
-def test_what_the_sentence_says_is_not_said_below_it() -> None:
-    assert report.other_hypotheses(said(0, 0, 5)) == []
-    assert [one["remaining"] for one in report.other_hypotheses(said(5, 9, 900))] == [9]
-    assert report.other_hypotheses(said()) == []
-
-
-def test_lines_of_a_text_stand_once_where_each_fault_is_listed() -> None:
-    edits = tuple(Edit(Path("a.sv"), line, "x = y;", "y", "z") for line in (3, 7))
-    faults = tuple(SingleFault(edit, 5, 0) for edit in edits)
-    two = Repair(edits, 10, 10, 0, 100, faults).as_dict()
-    listed = "\n".join([report.repair_line(two), *(fault["text"] for fault in two["faults"])])
-    assert listed.count("a.sv:3") == listed.count("a.sv:7") == 1
-    assert report.repair_line(two) == "these changes together: all 100 vectors are right"
-    one = Repair(edits[:1], 10, 10, 0, 100).as_dict()
-    assert report.repair_line(one).startswith("a.sv:3: with `z` for `y`")
 
 
 def test_junit_has_the_story_once() -> None:

@@ -21,7 +21,7 @@ from rtl_tb.engines.job import Job
 from rtl_tb.runs.verdict import Verdict, judge
 
 RTL = Path(rtl_tb.__file__).parent / "rtl"
-FEW = 50_000
+FEW = 30_000
 COUNTS = [("fast", FEW), *((engine, DEFAULT_COUNTS[engine]) for engine in ("selfcheck", "cocotb"))]
 
 

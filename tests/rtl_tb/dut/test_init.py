@@ -307,18 +307,6 @@ def test_a_valid_of_something_else_is_not_joined(tmp_path: Path) -> None:
     assert "fma_vld_i: 0  # GUESS" in text
 
 
-def test_many_names_of_a_type_and_many_inputs_are_counted(tmp_path: Path) -> None:
-    names = ", ".join(f"OP{number}" for number in range(40))
-    ones = ", ".join(f"input q{letter}x" for letter in "fghjklm")
-    (tmp_path / "f.sv").write_text(
-        f"package p; typedef enum logic [5:0] {{{names}}} op_t; endpackage\n"
-        f"module f (input clk, input p::op_t operation_i, {ones}, output [15:0] res_o); endmodule\n"
-    )
-    text = draft([tmp_path / "f.sv"])
-    assert "OP4 and 35 more" in text and "OP5," not in text
-    assert "and 2 more" in text or "and 3 more" in text
-
-
 # Controls by their registers --------------------------------------------------------------------------------
 
 _MAC = (

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from changed_unit import DUT, OWN
+from long_run import long_after
 
 from golden.errors import SpecError
 from rtl_tb.check.check import check
@@ -52,7 +53,7 @@ def design(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+@pytest.mark.parametrize("simulator", long_after(1, ["icarus", "verilator"]))
 def test_a_unit_in_lists_passes(design, simulator):
     engine = "fast" if simulator == "verilator" else "selfcheck"
     options = Options(engine=engine, simulator=simulator, count=500, failures=None, build=design / "build")

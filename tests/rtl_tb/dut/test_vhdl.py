@@ -271,31 +271,6 @@ def test_a_complaint_of_several_lines_is_quoted_whole(tmp_path):
         read_entity(Design([tmp_path / "part.vhd", tmp_path / "top.vhd"], "top"), Vhdl())
 
 
-BENCH = {
-    "synopsys translate": "process begin report integer'image(work.bench.count); wait; end process;",
-    "pragma translate": "process begin work.bench.note('\"', x); wait; end process;",
-}
-
-
-@ghdl
-def test_what_synthesis_leaves_out_refuses_no_unit(tmp_path):
-    """It may name what is in the author's test bench alone; that it was left out is said."""
-    text = (UNITS / "sum_of_bytes.vhd").read_text()
-    bench = "".join(f"-- {pragma}_off\n{code}\n-- {pragma}_on\n" for pragma, code in BENCH.items())
-    assert text.count("end rtl;") == 1
-    (tmp_path / "sum_of_bytes.vhd").write_text(text.replace("end rtl;", f"{bench}end rtl;"))
-    for name in ("sum_of_bytes.yaml", "sum_of_bytes_unit.yaml"):
-        shutil.copy(UNITS / name, tmp_path)
-    drafted = draft([tmp_path / "sum_of_bytes.vhd"], folder=tmp_path)
-    assert "# Read without what stands between the pragmas" in drafted and "bench" in drafted
-    result = check(
-        tmp_path / "sum_of_bytes.yaml",
-        Options(engine="cocotb", simulator="ghdl", count=20, build=tmp_path / "build", failures=None),
-    )
-    assert result.passed
-    assert any(hint.startswith("its text was read without") for hint in result.hints), result.hints
-
-
 _HALVES = (
     "library ieee; use ieee.std_logic_1164.all;\nentity {name} is port (x : in std_logic; "
     "y : out std_logic); end entity;\narchitecture a of {name} is\n{body}end architecture;\n"

@@ -24,7 +24,7 @@ from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines import builds, contents
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError, MachineError, RtlError
+from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.runs.verdict import judge
 from rtl_tb.simulators import simulators
 
@@ -91,16 +91,6 @@ def test_modules_that_verilator_finds_by_itself(tmp_path):
 
 
 PASSED, FAILED = 0, 3
-CHECKED = """
-import sys
-from pathlib import Path
-from rtl_tb.check.check import check
-from rtl_tb.check.options import Options
-engine, simulator, build, file = sys.argv[1:]
-asked = {"engine": engine, "simulator": simulator, "count": 50, "explain": False}
-options = Options(**asked, build=Path(build), failures=None)
-sys.exit(0 if check(Path(file), options).passed else 3)
-"""
 
 
 @pytest.mark.long
@@ -117,48 +107,6 @@ def test_a_header_of_cpp_in_the_text(tmp_path):
     for value in (0, 1):
         header.write_text(f"static inline int flips() {{ return {value}; }}\n")
         assert passes(dut, "fast", "verilator") == (value == 0)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("engine", "simulator"), [pytest.param(*EVERY_ENGINE[0], marks=pytest.mark.long), EVERY_ENGINE[1]]
-)
-def test_a_parameter_sweep_at_once(tmp_path, engine, simulator):
-    """Two checks of one top with different parameters, in processes of their own, share a build folder;
-    then alone again."""
-    small.write_small(tmp_path)
-    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(
-        RIGHT, "total = c + BIAS;"
-    )
-    (tmp_path / "small.sv").write_text(rtl)
-    for bias in (0, 1):
-        (tmp_path / f"b{bias}.yaml").write_text(small.DUT + f"parameters: {{BIAS: {bias}}}\n")
-    command = [sys.executable, "-c", CHECKED, engine, simulator, str(tmp_path / "build")]
-
-    def start(bias: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*command, str(tmp_path / f"b{bias}.yaml")], stdout=subprocess.DEVNULL)
-
-    at_once = [start(bias) for bias in (0, 1, 0, 1)]
-    assert [process.wait(300) for process in at_once] == [PASSED, FAILED, PASSED, FAILED]
-    assert [start(bias).wait(300) for bias in (1, 0)] == [FAILED, PASSED]
-
-
-@pytest.mark.parametrize(("engine", "simulator"), long_after(1, EVERY_ENGINE[:2]))
-def test_a_source_that_is_saved_while_it_compiles(tmp_path, monkeypatch, engine, simulator):
-    """The verdict is on the text that lies there when the compiler is done, now and from the cache."""
-    dut = small.write_small(tmp_path)
-    elaborate, saved = simulators.elaborate, []
-
-    def save_meanwhile(*arguments: object, **options: object) -> str:
-        said: str = elaborate(*arguments, **options)  # type: ignore[arg-type]
-        # The compiler has read the right text; now it is wrong.
-        if not saved and "front_end" not in str(options["folder"]):
-            saved.append((tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG)))
-        return said
-
-    monkeypatch.setattr(simulators, "elaborate", save_meanwhile)
-    assert not passes(dut, engine, simulator)
-    assert saved and not passes(dut, engine, simulator)
 
 
 def test_a_source_that_changes_and_changes_back(tmp_path):
@@ -221,19 +169,6 @@ def test_a_wrapper_in_the_build_folder_is_no_source(tmp_path):
         assert passes(load_dut(tmp_path / "small.yaml"), "fast", "verilator") == right
 
 
-def test_a_build_without_its_program_is_no_build(tmp_path, monkeypatch):
-    """A make that does nothing is refused, and a build that lost its program is made again."""
-    dut = small.write_small(tmp_path)
-    monkeypatch.setenv("GNUMAKEFLAGS", "-n")
-    program = engines.build("fast", job_of(dut, "fast", "verilator"))
-    program.unlink()
-    assert passes(dut, "fast", "verilator")
-    cut = tmp_path / "cut"
-    cut.write_bytes(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus")).read_bytes()[:-300])
-    with pytest.raises(MachineError, match="only a part"):
-        builds.check_whole(cut)
-
-
 def flip(content: bytes) -> bytes:
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
@@ -281,6 +216,7 @@ def test_damage_beside_the_program(tmp_path):
             assert passes(dut, "selfcheck", "icarus") and contents.intact(folder)
 
 
+@pytest.mark.long
 def test_many_find_one_damaged_build_at_once(tmp_path):
     """Each builds it anew; one of these builds is left and nothing else, and no check meets a gap."""
     dut = small.write_small(tmp_path)
@@ -318,18 +254,6 @@ def test_many_threads_build_one_design(tmp_path):
         thread.join()
     assert len(found) == 4 and len(set(found)) == 1
     assert len(list(found[0].parent.parent.iterdir())) == 1
-
-
-def test_all_runs_of_a_check_are_of_one_build(tmp_path):
-    """A job with a program keeps to it, whatever is saved later."""
-    dut = small.write_small(tmp_path)
-    job = job_of(dut, "fast", "verilator")
-    job = dataclasses.replace(job, program=engines.build("fast", job))
-    (tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG))
-    assert np.array_equal(engines.run("fast", job).actual, job.vectors.d)
-    assert not np.array_equal(
-        engines.run("fast", dataclasses.replace(job, program=None)).actual, job.vectors.d
-    )
 
 
 def test_runs_side_by_side_keep_their_logs_apart(tmp_path):

@@ -39,22 +39,6 @@ def test_progress_and_interruption(job):
     assert np.array_equal(fast.run(job).actual, job.vectors.d)
 
 
-def test_the_harness_is_compiled_once_for_all_units(job, tmp_path, monkeypatch):
-    monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
-    simulator = simulators.verilator()
-    simulator = replace(simulator, env={**simulator.env, "OBJCACHE": ""})
-    compiled = []
-    for number, text in enumerate(("", "// another text\n")):
-        source = tmp_path / f"{number}.sv"
-        source.write_text("".join(one.read_text() for one in job.dut.sources) + text)
-        own = replace(job, dut=replace(job.dut, sources=(source,)), build=tmp_path / f"{number}")
-        program = fast.build(own, simulator)
-        log = (program.parent / "verilator.log").read_text()
-        compiled.append([name for name in ("harness", "model") if f"fast_{name}.cpp" in log])
-        assert np.array_equal(fast.run(replace(own, program=program)).actual, job.vectors.d)
-    assert compiled == [["harness", "model"], ["model"]]
-
-
 def test_an_interrupted_build_leaves_nothing(job, tmp_path, monkeypatch):
     """Neither a half program nor its folder."""
 

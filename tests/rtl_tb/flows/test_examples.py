@@ -56,6 +56,7 @@ def test_the_example_calls_the_action_with_inputs_that_it_has() -> None:
     assert step["with"].keys() <= action()["inputs"].keys()
 
 
+@pytest.mark.long
 def test_a_wrong_unit_fails_the_step_and_leaves_what_the_action_keeps(tmp_path: Path) -> None:
     """Run as a runner does: bash -e in the workspace, the inputs as variables."""
     command = tmp_path / "bin" / "mmagold"

@@ -77,6 +77,7 @@ def test_carry_save_adders_are_found_to_be_the_sum(tmp_path: Path) -> None:
     assert verdict.searched(Sweep(problem, time.monotonic() + 300))[0] == PROVED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dut", [load("fda_volta_f16"), load_dut(OTHER)], ids=["reference", "other"])
 def test_a_fused_dot_add_is_proved(dut: Dut) -> None:
     found = prove(dut, 120)
@@ -251,6 +252,7 @@ def test_the_command_says_what_is_proved_and_assumed(tmp_path: Path) -> None:
         assert words in text, text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [(), pytest.param(("--json",), marks=pytest.mark.long)])
 def test_the_command_shows_a_counterexample_explained(form: tuple[str, ...], tmp_path: Path) -> None:
     dut = unit(SUM.replace("high ?", "high && c != 32'h7fffffff ?") + REGISTERED, tmp_path)
