@@ -388,6 +388,7 @@ def test_what_the_best_hides_is_combined_with_the_others() -> None:
     assert found == [best, harmless]
 
 
+@pytest.mark.long
 def test_two_faults() -> None:
     both = edited("f16", all_of(steps("align", fraction_bits=24), steps("round", rounding="nearest_even")))
     found = check("f16", both.dot(**vectors("f16").operands), "fraction-bits-minus-1+round-nearest-even")
@@ -399,9 +400,10 @@ def test_nothing_to_explain_and_nothing_that_explains() -> None:
     given = vectors("f16")
     same = diagnosis.diagnose(unit("f16"), given.operands, given.d)
     assert same.explains and same.hypotheses[0].slug == "identity" and same.failing == 0
+    given = vectors("f16_f16")
     noise = given.d.copy()
     noise[::100] ^= 1
-    found = diagnosis.diagnose(unit("f16"), given.operands, noise, budget_seconds=1)
+    found = diagnosis.diagnose(unit("f16_f16"), given.operands, noise, budget_seconds=1)
     assert not found.explains and "differ" in found.sentence() and found.failing == 60
 
 

@@ -67,6 +67,7 @@ def test_html_stands_alone(tmp_path: Path) -> None:
     assert 'name="viewport"' in text and [p.name for p in tmp_path.iterdir()] == ["unit.html"]
 
 
+@pytest.mark.long
 def test_pdf_has_pages_pictures_and_the_name(tmp_path: Path) -> None:
     document.export(SPARSE, "pdf", tmp_path / "unit.pdf")
     pages = pdf_text((tmp_path / "unit.pdf").read_bytes())

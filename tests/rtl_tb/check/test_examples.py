@@ -17,6 +17,7 @@ PACKAGE = Path(rtl_tb.__file__).parent
 UNITS = {path.name for path in (PACKAGE / "rtl").glob("*.sv")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("example", "tests"), long_after(1, [("own_unit", 3), ("reference_unit", 2)]))
 def test_examples_run_with_make(example: str, tests: int, simulator: str, tmp_path: Path) -> None:

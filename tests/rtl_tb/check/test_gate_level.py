@@ -166,6 +166,7 @@ PARTS = """
 """A function whose result is `x`; its text assigns parts of a vector and has an undefined bit."""
 
 
+@pytest.mark.long
 def test_a_netlist_of_parts_that_are_assigned_runs(tmp_path: Path) -> None:
     """Yosys' $bwmux, of which Verilator knows nothing."""
     found = asked(tmp_path, PARTS.replace("\n", " "))

@@ -302,7 +302,7 @@ def write(folder: Path, case: Case, text: str, source: str = "top.v") -> None:
 
 
 def judged(
-    folder: Path, case: Case, text: str, engine: str, simulator: str, count: int = 600, source: str = "top.v"
+    folder: Path, case: Case, text: str, engine: str, simulator: str, count: int = 300, source: str = "top.v"
 ) -> Verdict:
     write(folder, case, text, source)
     dut = load_dut(folder / "dut.yaml")

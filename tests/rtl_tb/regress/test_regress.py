@@ -464,6 +464,7 @@ def until(condition, seconds=120.0):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for the workers in /proc")
 def test_a_killed_worker_and_a_killed_regression_lose_and_double_nothing(tmp_path):
     plan(tmp_path, engines=[MANY], seeds=2)
