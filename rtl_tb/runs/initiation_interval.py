@@ -118,17 +118,17 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
     # If another handshake is what the unit needs, at most one of this many failing vectors still fails with
     # it: faults of the arithmetic may be left.
     fewer = 4
+    best, least = None, before // fewer + 1
     if not fixed and low < high and fewer * (few := failing(replace(shake, interval=high))) <= before:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if failing(replace(shake, interval=middle)) <= few else (middle, high)
-        return InitiationInterval(job.dut, replace(shake, interval=high), len(vectors), few)
-    best, least = None, before // fewer + 1
+        best, least = replace(shake, interval=high), few
     for new in filter(None, (_only_if_ready(shake), *_held(shake))):  # the mildest first
-        if new != shake and (left := failing(new)) < least:
-            best, least = new, left
         if not least:
             break
+        if new != shake and (left := failing(new)) < least:
+            best, least = new, left
     return None if best is None else InitiationInterval(job.dut, best, len(vectors), least)
 
 
