@@ -99,7 +99,6 @@ def test_a_header_without_registers_has_no_function_of_them(units):
     assert "fp8_lanes" in c_header.text([units["fp8"]], "fp8", "fp8")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("language", long_after(1, LANGUAGES))
 def test_units_of_files(language, tmp_path):
     """Each mode, status flags, an accumulator whose c the caller keeps, units without b or c."""
