@@ -23,18 +23,15 @@ from golden.errors import OperandError
 from golden.identify.blackbox import discriminate, fitting
 from golden.identify.blackbox.box import Bank, Box, BudgetEnded, dense_view, selected, with_box_operands
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.evidence import SHRINK_ROUNDS
 from golden.identify.blackbox.policy import QUESTIONS, TIMES
 from golden.identify.blackbox.questions import KIND as CODES
-from golden.identify.blackbox.questions import SIGNS, Coverage, simple, zero_c
+from golden.identify.blackbox.questions import Coverage, simple
 from golden.identify.blackbox.repeatability import Changed, Repeated, changed_answer, check_repeatability
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.blackbox.sum_order import find_order
-from golden.identify.minimising import minimise
 from golden.identify.sample import evenly, joined, picked
 from golden.kernels.sum_tree import Node
 from golden.model.instruction import Instruction
-from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
 from golden.unit import Unit, name_of, signature_of
 from golden.vectors.vectorset import with_kept_loads
@@ -93,8 +90,6 @@ class Asking:
     """How many of the bank came first."""
     rival_rounds: dict[object, int] = field(init=False, default_factory=dict)
     recalled: object = field(init=False, default=None)
-    pace: float = field(init=False, default=1.0)
-    """Seconds for a question of the last round."""
 
     def __post_init__(self) -> None:
         self.started, self.waited = time.monotonic(), processes.waited()
@@ -208,20 +203,6 @@ class Asking:
         self.bank.add_each(
             kinds, *self.dense.ask(together)
         )  # at once: one call may be one run of a simulator
-        if not self.own.state:
-            self._ask_zero_c()
-
-    def _ask_zero_c(self) -> None:
-        """Checks whether the sign of a zero c changes any number. Without a change these questions add
-        nothing to the earlier ones."""
-        each = min(QUESTIONS.zero_c, self.dense.asks // QUESTIONS.zero_c_share)
-        fmt, operands = self.takes.formats["d"], zero_c(self.takes, each, self._rng(1, QUESTIONS.zero_c))
-        if operands is None or not each:
-            return
-        operands, answers = self.dense.ask(operands)
-        plus, minus = np.asarray(to_float(fmt, answers), np.float64).reshape(2, -1)
-        if (np.isfinite(plus) & np.isfinite(minus) & (plus != minus)).any():
-            self.bank.add(SIGNS, operands, answers)
 
     def _recall(self, candidate: Candidate) -> bool:
         """Compares a candidate with the questions of all earlier rounds, which cost no query. Some
@@ -267,7 +248,6 @@ class Asking:
         assert self.state.fit is not None
         candidate = self.state.fit.candidate
         unit = with_box_operands(candidate.instruction, self.own)
-        begun = time.monotonic()
         drawn = list(self._drawn(unit, share, self.turn))
         self.turn += 1
         self._report_progress("checking", self.turn, 0)
@@ -285,7 +265,6 @@ class Asking:
             kinds = [kind for kind, _ in drawn for _ in range(share)]
             self.checked.add_each(kinds, selected(self.own, operands), answers)
         # 2. Counts by kind; a few counterexamples of each join the bank.
-        self.pace = max(time.monotonic() - begun, TIMES.shortest_round) / len(answers)
         wrong_kinds: list[tuple[str, Operands, Any]] = []
         for index, (kind, _) in enumerate(drawn):
             hits = np.flatnonzero(wrong[index * share : (index + 1) * share])
@@ -297,9 +276,6 @@ class Asking:
                 wrong_kinds.append((kind, few, answers[taken]))
         for kind, part, codes in wrong_kinds:
             self._keep(kind, part, codes)
-        # Small counterexamples have few terms, so fewer changes explain them.
-        if wrong_kinds and self.own.pattern is None:
-            self._shrink(candidate, wrong_kinds)
         return bool(wrong_kinds)
 
     def _drawn(self, unit: Instruction, share: int, turn: int) -> Iterator[tuple[str, Operands]]:
@@ -338,29 +314,6 @@ class Asking:
     def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
         """Adds counterexamples to the bank; those of a sparse box as the selected products."""
         self.bank.add(kind, selected(self.own, operands), answers)
-
-    def _shrink(self, candidate: Candidate, wrong: list[tuple[str, Operands, Any]]) -> None:
-        """Adds the simplest forms of a few counterexamples to the bank, with all queries on the way."""
-        for _, operands, _ in wrong[: QUESTIONS.shrunk]:
-            queried: list[tuple[Operands, Any]] = []
-
-            def fails(batch: Operands, queried: list[tuple[Operands, Any]] = queried) -> Any:
-                count = len(batch["a"])
-                some = evenly(np.arange(count), QUESTIONS.shrinking)
-                given = picked(batch, some)
-                put, answers = self.dense.ask(given)
-                queried.append((put, answers))
-                differ = np.zeros(count, bool)
-                differ[some] = (candidate.dot(**put) != answers) & (put["c"] == given["c"])
-                return differ
-
-            first = picked(operands, 0)
-            least = minimise(self.takes, first, fails, rounds=SHRINK_ROUNDS)
-            batch = picked(least, None)
-            self.bank.add("shrunk", *self.dense.ask(batch))
-            most = QUESTIONS.shrunk_kept
-            for part, answers in queried[-3:]:
-                self.bank.add("shrunk", picked(part, slice(most)), answers[:most])
 
     @property
     def _left(self) -> int:

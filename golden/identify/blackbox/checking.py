@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from golden import stimuli
 from golden.identify.blackbox import discriminate, fitting
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import Evidence, Forced, forced, shrunk, weigh
@@ -18,7 +17,7 @@ from golden.identify.blackbox.first_candidate import Starting
 from golden.identify.blackbox.moves import Move
 from golden.identify.blackbox.neighbourhood import nan_words
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
-from golden.identify.sample import evenly, joined, picked
+from golden.identify.sample import evenly, picked
 
 _SOLVED = "found by a solver"
 
@@ -62,8 +61,6 @@ class Checking(Starting):
                 max(left // 3, min(left, QUESTIONS.last)),
             )
             if share < self._least or self.dense.left < self.reserve:
-                if self.state.differing:
-                    self._ask_the_rest()
                 return bool(self.state.differing)
             # The candidate is wrong on the bank: change it. After this branch its checks count from zero.
             if fit.wrong:
@@ -75,10 +72,7 @@ class Checking(Starting):
                     fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
                 others = [] if tries == 1 else self._others((explained or fit) if tries == 2 else fit)
                 if tries > 2 and not others:
-                    if not self._one_more_round(fit, share):
-                        return True
-                    tries = 0 if self.state.fit.wrong > fit.wrong else tries
-                    continue
+                    return True
                 ranked = self.ranked[1 : STARTS.fits // 2] if tries <= 2 else []
                 self._refit([*others, fit, *ranked])
                 self.state.differing = {}
@@ -100,40 +94,6 @@ class Checking(Starting):
                 self.state.differing = {}
         return False
 
-    def _one_more_round(self, fit: fitting.Fit, share: int) -> bool:
-        """One more round after all fits failed; whether the search goes on. A handful of wrong answers
-        shows little, and one more counterexample can show what the candidate lacks."""
-        share = min(share, self._share_left())  # what was asked since it was planned
-        if share >= self._least:
-            self._round(share)
-        self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, fit.candidate))
-        return fit.wrong <= STARTS.handful
-
-    def _ask_the_rest(self) -> None:
-        """Spends the queries of one moment after the time for fits has ended. A candidate that they refute
-        can no longer be corrected, and is not reported as explained."""
-        each = int(min(TIMES.moment, self.dense.left / 4) / self.pace) // (self._aims * len(stimuli.KINDS))
-        share = min(self._share_left(), each)
-        if share >= self._least:
-            self._round(share)
-
-    def _fit_to_the_last(self) -> bool:
-        """Fits once more if the queries have ended, but not the time, and the last ones refute a candidate
-        that is near. The changed candidate is not checked any more, so it is not reported as explained.
-        Returns whether nothing changed."""
-        first = self.state.fit
-        if first is None or self._share_left() >= self._least:
-            return True
-        self.state.fit = replace(first, wrong=fitting.wrong_of(self.bank, first.candidate))
-        if 0 < self.state.fit.wrong <= len(self.bank) // STARTS.far and self.dense.left >= self.reserve:
-            self._refit([self.state.fit, *self.ranked[1 : STARTS.fits // 2]])
-            now = self.state.fit
-            if now.candidate.key != first.candidate.key:
-                self._recall(now.candidate)
-                wrong = fitting.wrong_of(self.bank, now.candidate)
-                self.state.fit, self.state.differing = replace(now, wrong=wrong), {}
-        return self.state.fit.candidate.key == first.candidate.key
-
     def _others(self, fit: fitting.Fit) -> list[fitting.Fit]:
         """A few other orders of the sum that were not fitted to these counterexamples. If no key explains the
         counterexamples, they may show the order."""
@@ -149,14 +109,9 @@ class Checking(Starting):
         self._report_progress("separating rivals", self.turn, 0)
         candidate, rivals = fit.candidate, self._rivals(fit)
         rng, end = partial(self._rng, 1000 + self.turn), time.monotonic() + self._separation_seconds
-        drawn = [
-            discriminate.questions(candidate, rivals, each, rng, end),
-            discriminate.below_the_last_bit(candidate, each // 2, partial(rng, 0)),
-        ]
-        parts = [one for one in drawn if one is not None]
-        if not parts:
+        whole = discriminate.questions(candidate, rivals, each, rng, end)
+        if whole is None:
             return False
-        whole = joined(parts)
         some = evenly(np.arange(len(whole["a"])), self._left)
         whole, answers = self._final_queries(picked(whole, some))
         self.bank.add("between rivals", whole, answers)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import pairwise, takewhile
 
 import numpy as np
@@ -20,17 +20,19 @@ from golden.circuit.words import CircuitError
 from golden.identify.blackbox import fitting, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.canonical import canonical_form
 from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.neighbourhood import single_changes
 from golden.identify.blackbox.policy import RIVALS
-from golden.identify.blackbox.questions import among_zeros, near_overflow, vanishing
+from golden.identify.blackbox.questions import among_zeros, near_overflow
 from golden.identify.sample import joined, picked
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.number.frozen import replace
-from golden.program.signature import Operands
-from golden.program.steps import Align, Step, Sum
+from golden.number.rounding import ROUNDINGS
+from golden.program.bounds import Bounds, Registers, either, follow, maximum_of, operands_of
+from golden.program.program import Operation
+from golden.program.signature import Operands, Signature
+from golden.program.steps import Additions, Align, Normalize, Round, SpecialValues, Step, Sum, rounding_of
 from golden.proof.equality import provable, prove
 from golden.proof.sweep import PROVED
 
@@ -38,27 +40,23 @@ Rng = Callable[..., np.random.Generator]
 _FLOORS = ("floor", "min_exponent")
 _MAXIMUM = ": maximum"
 TIES = "beside_tie"
-_AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256}
-"""Kinds that distinguish least exponents, which few operands reach, and how many of each."""
-_TINY = ": tiny"
-_AT_LEAST = {"beside_least": 512, "subnormal_result": 48}
-"""The same for numbers that are tiny before rounding, but not after it: in one dissection none of 148,695
-questions distinguished the two rules when c was not added."""
 _CAUSES = ": nans"
-_WORDS_OF_NANS = (": nan", _CAUSES)
-_AT_WORDS = {"special_values": 2048, "special_pairs": 256, "special_each": 48}
-"""The same for words of NaNs: the priority of causes shows only where two of them meet."""
-_FAR_BELOW = (": window", ": spared")
-_AT_FAR_BELOW = {TIES: 4096, "cancelling": 4096}
-"""The same for terms far below the others: one bit of them decides a tie, or shows after cancellation."""
-_AIMED = dict.fromkeys(
-    (
-        *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
-        *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each", TIES),
-    ),
-    24,
+_ENDS = (
+    *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
+    *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each", TIES),
 )
-"""The same for all other keys."""
+_AIMS: dict[str | tuple[str, ...], dict[str, int]] = {
+    # Few operands reach a least exponent.
+    _FLOORS: {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48, TIES: 256},
+    # In one dissection none of 148,695 questions distinguished tiny before and after rounding without c.
+    ": tiny": {"beside_least": 512, "subnormal_result": 48},
+    # One bit of terms far below the others decides a tie, or shows after cancellation.
+    (": window", ": spared"): {**dict.fromkeys(_ENDS, 24), TIES: 4096, "cancelling": 4096},
+    # The priority of causes of NaNs shows only where two of them meet.
+    (": nan", _CAUSES): {"special_values": 2048, "special_pairs": 256, "special_each": 48},
+    "": dict.fromkeys(_ENDS, 24),
+}
+"""Kinds of operands that distinguish values of keys with these endings, and how many of each."""
 _AMONG_ZEROS = ("special_values", "subnormal_product", "subnormal", "subnormal_result")
 """Kinds that are also drawn with two products alone."""
 _ALIGN = "align of "
@@ -124,8 +122,8 @@ def other_starts(
             starts = _starts(one, candidate)
             if starts:
                 made = (fitting.Fit(new, fitting.wrong_of(bank, new)) for new in starts)
-                found.append(min(made, key=_wrong))
-    return sorted(found, key=_wrong)
+                found.append(min(made, key=lambda fit: fit.wrong))
+    return sorted(found, key=lambda fit: fit.wrong)
 
 
 def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
@@ -137,10 +135,6 @@ def _starts(one: Candidate, candidate: Candidate) -> list[Candidate]:
         found += [_with_steps_of(one, candidate), one]
         found += starting_points.with_ends(one, candidate) if alike else ()
     return [new for new in found if new is not None and new.operations != candidate.operations]
-
-
-def _wrong(fit: fitting.Fit) -> int:
-    return fit.wrong
 
 
 def _with_steps_of(one: Candidate, other: Candidate, aligned: bool = True) -> Candidate | None:
@@ -190,14 +184,10 @@ def questions(
         aimed[key] += 1
         if aimed[key] > RIVALS.own and not key.endswith(_FLOORS):
             continue
-        own = _aimed_at(target, _aims(key), partial(rng, 1000 + index))
-        own = joined(
-            [
-                own,
-                among_zeros(takes, own, rng(1000 + index, 1)),
-                *_at_scaled_floors(key, target, candidate, rng),
-            ]
-        )
+        aims = next(counts for ends, counts in _AIMS.items() if key.endswith(ends))
+        own = _aimed_at(target, aims, partial(rng, 1000 + index))
+        few = among_zeros(takes, own, rng(1000 + index, 1))
+        own = joined([own, few, *_at_scaled_floors(key, target, candidate, rng)])
         shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[: RIVALS.taken]
         found += [picked(own, shown)] if len(shown) else []
     # Every operand in the result has two different answers, of the candidate and of a rival.
@@ -214,25 +204,7 @@ def _pools(candidate: Candidate, each: int, rng: Rng) -> list[_Pool]:
     few = among_zeros(takes, few, rng(1, 1))
     over = _aimed_at(candidate, {"near_overflow": RIVALS.some * each}, partial(rng, 1, 2))
     few = joined([few, near_overflow(takes, over, rng(1, 3))])
-    none = vanishing(candidate.instruction, RIVALS.some * each, rng(1, 4))
-    few = few if none is None else joined([few, none])
     return [_Pool(candidate, one, rng(1, 5, place)) for place, one in enumerate((drawn, few))]
-
-
-def below_the_last_bit(candidate: Candidate, each: int, rng: Rng) -> Operands | None:
-    """Operands (n, ...) of every kind that a candidate with wider alignments answers differently, some of
-    each. A unit that keeps more bits for some operands only shows it on one kind; it is no rival, because it
-    does not keep them for others. None if there are no alignments."""
-    found: list[Operands] = []
-    for place, more in enumerate(RIVALS.wider):
-        wider = fitting.widened(candidate, more)
-        if wider is None or wider.key == candidate.key:
-            continue
-        for index, kind in enumerate(stimuli.KINDS):
-            drawn = stimuli.generate(wider.instruction, kind, each, rng(place, index))
-            differing = np.flatnonzero(wider.dot(**drawn) != candidate.dot(**drawn))[: RIVALS.taken]
-            found += [picked(drawn, differing)] if len(differing) else []
-    return joined(found) if found else None
 
 
 def by_solver(
@@ -331,12 +303,110 @@ def _leasts_as_floors(one: Candidate) -> Candidate | None:
     return None if found is None or found.key == one.key else found
 
 
-def _aims(key: str) -> dict[str, int]:
-    """Kinds of operands, and how many of each, that distinguish values of a key."""
-    if key.endswith(_FLOORS):
-        return _AT_FLOORS
-    if key.endswith(_TINY):
-        return _AT_LEAST
-    if key.endswith(_FAR_BELOW):
-        return _AIMED | _AT_FAR_BELOW
-    return _AT_WORDS if key.endswith(_WORDS_OF_NANS) else _AIMED
+# Canonical forms --------------------------------------------------------------------------------------------
+
+# Two programs with equal forms answer every question alike, so no query can distinguish them.
+
+
+def canonical_form(one: Candidate) -> tuple[Operation, ...]:
+    """The operations of a candidate without the keys that make no difference according to the bounds of
+    registers, such as a floor below every exponent, or a window that drops what is cut anyway. Programs with
+    different forms may still be alike."""
+    done: dict[tuple[object, ...], tuple[Step, ...]] = {}
+    found = []
+    for operation in one.operations:
+        alike = (operation.steps, len(operation.k_index), len(operation.addends))
+        key = (*alike, operation.seed_format, operation.out_format, operation.operand_format)
+        if key not in done:
+            done[key] = _steps(operation, one.takes)
+        found.append(operation.with_steps(done[key]).arithmetic)
+    return tuple(found)
+
+
+def _steps(operation: Operation, takes: Signature) -> tuple[Step, ...]:
+    registers = operands_of(operation, takes.formats)
+    if any(isinstance(step, Align) and _has_faults(step) for step in operation.steps):
+        return operation.steps
+    found: list[Step] = []
+    for place, step in enumerate(operation.steps):
+        rest = operation.steps[place + 1 :]
+        if isinstance(step, Align):
+            found.append(_aligned(step, registers, _value_alone(step.of, rest)))
+        else:
+            found.append(_summed(step, rest) if isinstance(step, Sum) else step)
+        registers = registers | follow(step, registers)  # the bounds of the step as it was hold for both
+    return tuple(found)
+
+
+def _has_faults(step: Align) -> bool:
+    """Whether an alignment keeps what is cut, or has keys that the rules here do not cover."""
+    return bool(step.cut != "dropped" or step.zeros != "ignored" or step.left_out) or not (
+        step.shift_limit is None and step.sticky_gap == 0
+    )
+
+
+def _aligned(step: Align, registers: Registers, value_alone: bool) -> Align:
+    """value_alone: whether later steps read only the value of what is aligned, not its exponent."""
+    whole = reduce(either, (registers[name] for name in step.of))
+    least, _ = maximum_of(replace(step, floor=None), registers)
+    # An exponent up to this one cuts nothing, whatever it is.
+    uncut = whole.lsb + min(bits for _, bits in step.fraction_bits) if value_alone else least
+    floor = step.floor
+    if floor is not None and floor <= max(least, uncut):
+        floor = None  # it is the largest exponent nowhere, or nothing is cut where it is
+    reach = maximum_of(step, registers)
+    return replace(
+        step,
+        floor=floor,
+        spared=_spared(step, reach),
+        window=tuple(
+            (name, n)
+            for name, n in step.window
+            if not _cut_anyway(step, registers[name], name, n) and n < reach[1] - registers[name].low
+        ),
+    )
+
+
+def _spared(step: Align, reach: tuple[int, int]) -> tuple[tuple[str, int], ...]:
+    """The spared bits, limited by where the last kept bit can be. A number below that bit is cut to zero
+    anyway if all numbers are cut towards zero."""
+    if step.rounding == "toward_zero":
+        return ()
+    bits, (least, most) = dict(step.fraction_bits), reach
+    clamped = ((name, max(n, least - bits[name] - 1)) for name, n in step.spared)
+    return tuple((name, n) for name, n in clamped if n < most - bits[name])
+
+
+def _cut_anyway(step: Align, own: Bounds, name: str, window: int) -> bool:
+    """Whether all that a window drops lies below the last kept bit, and is cut to zero there."""
+    below = window + 1 - own.integer_bits - dict(step.fraction_bits)[name]  # at least this many places below
+    rounding = rounding_of(step, name)
+    return (rounding == "toward_zero" and below >= 0) or (ROUNDINGS[rounding].nearest and below >= 1)
+
+
+def _value_alone(names: Sequence[str], rest: Sequence[Step]) -> bool:
+    """Whether later steps read only the value of registers, and not the exponents that an alignment sees."""
+    shown = set(names)
+    for step in rest:
+        read = shown & set(step.of)
+        if isinstance(step, SpecialValues) or not read:
+            continue
+        if isinstance(step, Sum):
+            if step.complement != "none" or step.width is not None:
+                return False
+            shown.add(step.to)
+        elif isinstance(step, Additions) and step.format is not None and step.format.is_float:
+            shown.add(step.to)  # of one term alone, it is handed on as it is
+        elif not isinstance(step, Round | Normalize):
+            return False
+    return True
+
+
+def _summed(step: Sum, rest: Sequence[Step]) -> Sum:
+    """The rounding of an exact sum is only the sign of a zero."""
+    read = [one for one in rest if step.to in one.of]
+    dropped = all(
+        isinstance(one, Normalize) or (isinstance(one, Round) and one.zero == "positive") for one in read
+    )
+    plain = step.rounding != "down" or (dropped and bool(read))
+    return replace(step, rounding="toward_zero" if plain else step.rounding)

@@ -43,7 +43,7 @@ from golden.identify.blackbox.policy import QUESTIONS
 from golden.identify.blackbox.product_groups import Groups, find_product_groups
 from golden.identify.blackbox.recordings import Recording, dissect_recording
 from golden.identify.blackbox.report import IN_TURNS, Example, Found, of_modes, shortened
-from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
+from golden.identify.blackbox.unexplained import broken, unexplained
 from golden.identify.minimising import costs
 from golden.identify.sample import joined, picked
 from golden.identify.search import seldom_collected
@@ -316,8 +316,6 @@ class _Search(Checking):
             checked = False
         except Inconsistent:
             checked = True
-        if self.changed is None:
-            checked = self._fit_to_the_last() and checked
         if not checked:
             late = self.dense.left < self.reserve or self.dense.asks < self.asks
             what = "time" if late else "number of questions"
@@ -325,7 +323,7 @@ class _Search(Checking):
         return self._found()
 
     def _found(self) -> Found:
-        state, fit = self.state, self._without_invented_words()
+        state, fit = self.state, self.state.fit
         name = name_of(self.box.unit)
         common: dict[str, Any] = {}
         if state.tree is not None:
@@ -382,15 +380,6 @@ class _Search(Checking):
             **common,
         )
         return found.without_operands(self.own.unread) if self.own.unread else found
-
-    def _without_invented_words(self) -> fitting.Fit | None:
-        """The candidate that is reported; if it was changed, it is compared with all recorded answers."""
-        fit = self.state.fit
-        new = None if fit is None else without_invented_words(fit, self.bank)
-        if new is not None and new is not fit:
-            wrong = self.checked.wrong(new.candidate.program)
-            self.state.fit, self.state.differing = new, self.checked.counts(wrong)
-        return new
 
     def _with_repeated(self, properties: tuple[Property, ...]) -> tuple[Property, ...]:
         """The properties, preceded by what every key relies on: that answers repeat."""

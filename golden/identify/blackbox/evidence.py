@@ -202,29 +202,23 @@ def _simplified(
     """Replaces the first questions shown by simpler ones, if the box answers these as the candidate does;
     returns all that were sent, with the answers."""
     first = {key: found[0] for key, found in shown.items() if found}
-    pairs = ((witness.operands, other, candidate) for witness, other in first.values())
-    simpler = _simpler(bank, pairs, deadline, ask)
-    if simpler is None:
-        return None
-    least, sent, answers = simpler
-    right = (answers == candidate.dot(**sent)) & (sent["c"] == [one["c"] for one in least])
-    for place, (key, operands) in enumerate(zip(first, least, strict=False)):
+    triples = [(witness.operands, other, candidate) for witness, other in first.values()]
+    simple, queried = _simpler(bank, triples, deadline, ask)
+    for place, (operands, box, says) in simple.items():
+        key = list(first)[place]
         witness, other = first[key]
-        if right[place]:
-            says = int(other.dot(**picked(operands, None))[0])
-            simple = replace(witness, operands=operands, box=int(answers[place]), other=says)
-            shown[key][0] = simple, other
-    return sent, answers
+        shown[key][0] = replace(witness, operands=operands, box=box, other=says), other
+    return queried
 
 
 def _simpler(
-    bank: Bank, pairs: Iterable[tuple[Operands, Candidate, Candidate]], deadline: float, ask: Ask
-) -> tuple[list[Operands], Operands, Bits] | None:
-    """Simpler operands on which two programs still differ, for each pair until the deadline; all of them as
-    they were sent, and the answers. None if there are none, or no query is left."""
+    bank: Bank, shown: Sequence[tuple[Operands, Candidate, Candidate]], deadline: float, ask: Ask
+) -> tuple[dict[int, tuple[Operands, int, int]], tuple[Operands, Bits] | None]:
+    """Simpler operands on which two programs still differ and the box answers as the second: by place, with
+    the answers of box and first program; and all questions that were sent for that, with the answers."""
     # 1. By the two programs alone: no query is needed for that.
     least: list[Operands] = []
-    for operands, one, other in pairs:
+    for operands, one, other in shown:
         if time.monotonic() > deadline:
             break
 
@@ -233,13 +227,17 @@ def _simpler(
 
         least.append(minimise(bank.takes, operands, differ, rounds=SHRINK_ROUNDS))
     if not least:
-        return None
+        return {}, None
     # 2. One batch to the box: a question counts only with the box's own answer.
     try:
         sent, answers = ask({name: np.stack([one[name] for one in least]) for name in bank.operands})
     except BudgetEnded:
-        return None
-    return least, sent, answers
+        return {}, None
+    found: dict[int, tuple[Operands, int, int]] = {}
+    for place, (operands, (_, one, other)) in enumerate(zip(least, shown, strict=False)):
+        if int(other.dot(**operands)) == answers[place] and np.array_equal(sent["c"][place], operands["c"]):
+            found[place] = operands, int(answers[place]), int(one.dot(**operands))
+    return found, (sent, answers)
 
 
 class NamedChange(str):
@@ -311,17 +309,13 @@ def shrunk(
     Args:
         deadline: on time.monotonic; no question is simplified after it.
     """
-    taken = [one for one in (changes[each.place] for each in found) if isinstance(one, NamedChange)]
-    pairs = [(one.before, one.after) for one in taken if one.before is not None and one.after is not None]
-    shown = ((one.operands, *pair) for one, pair in zip(found, pairs, strict=True))
-    simpler = _simpler(bank, shown, deadline, ask)
-    if simpler is None:
-        return list(found), None
-    least, sent, answers = simpler
+    shown = []
+    for each in found:
+        change = changes[each.place]
+        assert isinstance(change, NamedChange) and change.before is not None and change.after is not None
+        shown.append((each.operands, change.before, change.after))
+    simpler, queried = _simpler(bank, shown, deadline, ask)
     simple = list(found)
-    for place, ((before, after), operands) in enumerate(zip(pairs, least, strict=False)):
-        says = picked(sent, place)
-        if int(after.dot(**says)) == answers[place] and np.array_equal(says["c"], operands["c"]):
-            now = int(answers[place]), int(before.dot(**says))
-            simple[place] = replace(found[place], operands=operands, box=now[0], before=now[1])
-    return simple, (sent, answers)
+    for place, (operands, box, before) in simpler.items():
+        simple[place] = replace(found[place], operands=operands, box=box, before=before)
+    return simple, queried

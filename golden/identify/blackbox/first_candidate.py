@@ -6,18 +6,17 @@ The nearest come first, and the best starts get more time if none explains all q
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from golden.identify.blackbox import fitting, starting_points, structure
+from golden.identify.blackbox import fitting, starting_points
 from golden.identify.blackbox.asking import ORDINARY, Asking
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.one_term import subtracted_products, with_register_limits
 from golden.identify.blackbox.parts import Pass
-from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
+from golden.identify.blackbox.policy import STARTS, TIMES
 from golden.identify.blackbox.product_groups import Groups
-from golden.identify.blackbox.questions import SIGNS
 from golden.identify.blackbox.templates import grouped, of_both_signs, skeletons
 
 
@@ -50,32 +49,20 @@ class Starting(Asking):
                 self._rank(ordinary, self._made())
             return
         self._report_progress("fitting orders of the sum", 0, 1)
-        # 1. Groups that questions showed, and one's complement: fewer orders, so they are tried before all
-        # others.
+        # 1. Groups that questions showed: fewer orders, so they are tried before all others.
         of_groups = starting_points.counted(self.bank, grouped(self.takes, self.groups), self.passes)
-        signed = SIGNS in self.bank.kinds  # the sign of a zero c shows that sums are in one's complement
-        every = (*of_groups, *self._made()) if signed else ()
-        subtracted = [new for one in every for new in structure.in_complement(one)]
-        for some in (subtracted, of_groups):
-            if some:
-                kept = self._begun(ordinary, some, kept, quick=some is not of_groups)
-                if kept is not None and not kept.wrong:
-                    return
+        if of_groups:
+            kept = self._begun(ordinary, of_groups, kept, quick=False)
+            if kept is not None and not kept.wrong:
+                return
         made = self._made()
         self._begun(ordinary, made, kept)
         # 2. All orders of the tree. `orders` keeps the ranking for restarts.
         starts = fitting.various(self.orders, STARTS.fits)
-        # 3. The keys found so far in other orders; then starts from the questions with few terms, which no
-        # wrong order affects.
+        # 3. The keys found so far in other orders; then the nearest orders themselves.
         now = self._reordered(made)
         if now is not None and now.wrong:  # the order is wrong, or something apart from the order
-            nearest = self._nearer(ordinary, made)
-            self._refit([now, *nearest[: STARTS.halved_fits]], quick=True)
-        elif now is not None:
-            self._simpler(now, starts)
-        now = self.state.fit
-        if now is not None and now.wrong:
-            self._also(self._twins(now))
+            self._refit([now, *starts], quick=True)
         # 4. More time for the best starts. After this stage `fit` is the candidate with the fewest wrong
         # answers.
         if self.state.fit is not None and self.state.fit.wrong:
@@ -101,18 +88,7 @@ class Starting(Asking):
         now = self.state.fit
         if now is not None and now.wrong:
             self._ask_wrong_again(now.candidate)
-        if now is not None and 0 < now.wrong <= STARTS.handful:
-            self._query_near(now)
-        return self.state.fit
-
-    def _query_near(self, near: fitting.Fit) -> None:
-        """One round aimed at a candidate that is wrong on a handful of questions. They show too little of
-        what it lacks, and any other attempt costs more than queries aimed at it."""
-        share = min(QUESTIONS.growth[0], self._share_left() // 3)
-        if share >= self._least and self.dense.left > self.reserve:
-            self._round(share)
-            self.state.differing = {}
-            self._refit([near], quick=True)
+        return now
 
     def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
         """The result of the first starts, or another order with the same ends if that explains more."""
@@ -129,38 +105,6 @@ class Starting(Asking):
             self._refit([*starts, now], quick=True)
             every = {one.candidate.operations: one for one in (*before, *self.ranked)}
             self.ranked = sorted(every.values(), key=lambda one: one.wrong)
-
-    def _twins(self, now: fitting.Fit) -> list[fitting.Fit]:
-        """The best one, and the order that was ranked first, in more operations."""
-        first = [now, *self.orders[:1]]
-        return [
-            fitting.Fit(two, one.wrong, one.changes)
-            for one in first
-            for two in structure.twins(one.candidate)
-        ]
-
-    def _simpler(self, found: fitting.Fit, starts: list[fitting.Fit]) -> None:
-        """Takes a start with at most half the steps that ranked equally, if it explains all answers, too. A
-        program with few steps has fewer keys that no question decides."""
-        before, nearest = self.ranked, min((one.wrong for one in starts), default=0)
-        near = [one for one in starts if one.wrong <= nearest + nearest // 4]
-        few = [one for one in near if 2 * one.steps <= found.steps][: STARTS.first]
-        if few:
-            self._refit(few, quick=True)
-            now = self.state.fit
-            if now is None or now.wrong:
-                self.state.fit, self.ranked = found, before
-
-    def _nearer(self, ordinary: Bank, made: list[Candidate]) -> list[fitting.Fit]:
-        """More starts than widths alone give, ranked after a few changes: skeletons with the ends that one
-        product and c show, and those already ranked."""
-        until, now = time.monotonic() + self.dense.left / TIMES.sharers, self.state.fit
-        if now is not None and not fitting.wrong_of(ordinary, now.candidate):
-            ordinary = self.bank  # the error lies elsewhere: ordinary questions no longer separate orders
-        more = starting_points.starts(self.bank, ordinary, made, until)
-        ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, STARTS.halved))
-        hints = replace(fitting.hints(self.bank), wide=False)
-        return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), hints, until)
 
     def _refit(self, starts: list[fitting.Fit], quick: bool = False) -> None:
         """Fits candidates until one explains the bank; without one keeps the nearest, and ranks the others

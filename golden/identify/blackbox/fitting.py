@@ -145,33 +145,6 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
     return _sorted([*found, *fits])
 
 
-def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> list[Fit]:
-    """Ranked starts after a few changes of any key. In each round all remaining starts take one change, and
-    the better half continues: a start that is far off as it was made can be near after a change or two."""
-    going, done = list(fits), list[Fit]()
-    for turn in range(FITS.halvings):
-        moved: list[Fit] = []
-        # Every start takes one change; then the better half goes on.
-        for one in going:
-            if not one.wrong or time.monotonic() > deadline:
-                moved.append(one)
-                continue
-            sample = sample_of(bank, one.candidate, turn, FITS.coarse)
-            better = _step(sample, one, single_changes(one.candidate, hints), deadline)
-            moved.append(better or one)
-        moved = _sorted(moved)
-        going = moved[: max(len(moved) // 2, FITS.left)]
-        done += moved[len(going) :]
-    return _sorted([*going, *done])
-
-
-def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
-    """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
-    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, FITS.ranked)]
-    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.changes) for one in fits]
-    return _sorted([*best, *own])
-
-
 def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> Iterator[Candidate]:
     """Skeletons, each followed by its best variant with other roundings if it adds rounded: masks show no
     order of units that round in a direction, and one rounding decides most results."""

@@ -7,9 +7,6 @@ from itertools import combinations, dropwhile, product
 from typing import Any
 
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.key_values import (
-    groupings,
-)
 from golden.identify.blackbox.moves import (
     Move,
     Steps,
@@ -20,19 +17,15 @@ from golden.identify.blackbox.moves import (
     swapping_steps,
 )
 from golden.identify.blackbox.step_changes import FACTORS_AND_C, flushing, in_one_sum
+from golden.identify.blackbox.step_registers import of_operands
 from golden.identify.blackbox.templates import align
 from golden.number.frozen import replace
 from golden.program import keys
 from golden.program.keys import Choice, Flag, Roundings, applies, declared, key_name
 from golden.program.steps import (
     MAX_FRACTION_BITS,
-    Additions,
     Align,
-    Flush,
-    Fma,
-    HiddenBit,
     Multiply,
-    Normalize,
     Step,
     Sum,
 )
@@ -52,7 +45,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     # Keys that hide each other; the docstring of each of these says which, and why.
     for pairs in (
         *(_everywhere, _flushed_alone, _widths_and_roundings, _sticky, in_one_sum),
-        *(_aligned_first, _carried, _regrouped, _each_rounding, _aligned_twice, _held, _whole_in_window),
+        *(_aligned_first, _carried, _each_rounding, _held, _whole_in_window),
     ):
         yield from pairs(one)
     # Then every pair of words of one step, each with another value.
@@ -102,18 +95,6 @@ def _each_rounding(one: Candidate) -> Iterator[Move]:
                 changed = replace(step, fraction_bits=table, rounding=rounding)
                 label = key_label(step, "rounding")
                 yield Move(label, f"{' and '.join(modes)}, {bits} bits", replacing_step(step, changed), 1)
-
-
-def _aligned_twice(one: Candidate) -> Iterator[Move]:
-    """An alignment that first keeps more bits and then its own: both round, and a tie of the second can be
-    what the first one made."""
-    for step in one.steps_of(Align):
-        least = max(bits for _, bits in step.fraction_bits)
-        for bits in _WIDTHS_TRIED if step.exponent is None and not step.maximum else ():
-            wide = replace(step, fraction_bits=tuple((name, bits) for name in step.of))
-            if bits > least:
-                label = key_label(step, "fraction_bits")
-                yield Move(label, f"first {bits}", put_before(step, wide), 1)
 
 
 def _sticky(one: Candidate) -> Iterator[Move]:
@@ -216,20 +197,6 @@ def _held(one: Candidate) -> Iterator[Move]:
                 yield Move(label, f"{bits}, {overflow}", replacing_step(step, changed), 1)
 
 
-def _regrouped(one: Candidate) -> Iterator[Move]:
-    """Other groups in all steps with the same ones: terms aligned by groups are summed by them."""
-    steps = one.steps
-    by_group: dict[tuple[str, int], list[Align | Sum | Additions | Fma]] = {}
-    for step in steps:
-        if isinstance(step, Align | Sum | Additions | Fma) and step.group is not None:
-            by_group.setdefault(step.group, []).append(step)
-    for now, members in by_group.items():
-        for group in filter(None, groupings(one)) if len(members) > 1 else ():
-            changed: dict[Step, Step] = {step: replace(step, group=group) for step in members}
-            label = f"groups of {now[0]} {now[1]}"
-            yield Move(label, f"{group[0]} {group[1]}", lambda s, c=changed: tuple(c.get(x, x) for x in s), 1)  # type: ignore[misc]
-
-
 def _everywhere(one: Candidate) -> Iterator[Move]:
     """One word of a key in every step that has the key: a unit treats zeros, for example, alike wherever it
     rounds."""
@@ -269,11 +236,7 @@ def _flushed_alone(_: Candidate) -> Iterator[Move]:
     for of, sign in product(subsets, ("signed", "positive")):
 
         def change(steps: Steps, of: tuple[str, ...] = of, sign: str = sign) -> Steps:
-            rest = dropwhile(_is_of_operands, steps)
+            rest = dropwhile(of_operands, steps)
             return flushing(of, sign)(tuple(rest))
 
         yield Move("operands first", f"{' and '.join(of) or 'none'} flushed, {sign}", change, 1)
-
-
-def _is_of_operands(step: Step) -> bool:
-    return isinstance(step, Flush | Normalize | HiddenBit) and set(step.of) <= set(FACTORS_AND_C)

@@ -150,8 +150,3 @@ def whole_change(key: str, value: str, made: Callable[[Operations], Operations],
 def made_as(operations: Operations) -> Callable[[Operations], Operations]:
     """Other operations altogether."""
     return lambda _: operations
-
-
-def of_earlier(change: Callable[[Operation], Operation]) -> Callable[[Operations], Operations]:
-    """All operations changed but the last one."""
-    return lambda operations: (*map(change, operations[:-1]), operations[-1])

@@ -22,7 +22,6 @@ from golden.identify.blackbox.moves import (
 from golden.identify.blackbox.step_changes import (
     operand_formats,
     owned,
-    result_formats,
     structural,
 )
 from golden.number.formats import Format, Kind
@@ -46,7 +45,6 @@ def single_changes(one: Candidate, hints: Hints) -> Iterator[Move]:
         yield from _registers(one, step, hints)
     yield from operand_formats(one)
     yield from structural(one, hints)
-    yield from result_formats(one)
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:

@@ -22,7 +22,6 @@ class QuestionPolicy:
         in_turns: share reserved for switching between modes.
         first: of each kind before the first candidate; at most the share `first_share` goes to one kind.
         simple: for each number of terms and kind; at most the share `simple_share`.
-        zero_c: of each kind with c = +0, and the same number with -0; at most the share `zero_c_share`.
         wrong_again: of those that a candidate gets wrong, repeated once before it is changed for them,
             together with `early_again` of the first questions.
         early: first questions that show, after a changed answer, whether all answers have changed.
@@ -40,8 +39,6 @@ class QuestionPolicy:
         checked: products in all questions of the rounds up to which these questions are recorded. Fits do not
             read them, but a candidate that is wrong on one is rejected, and a rival that they refute is not
             reported as undecided.
-        shrunk: counterexamples that are shrunk in one round; `shrinking`: questions in one batch for that;
-            `shrunk_kept`: of each of the last batches, those that join the bank.
         clean: rounds without a counterexample before a candidate is separated from its rivals, because a
             round costs less than that. One round is enough when few questions are left.
         separating: operands of each kind that are drawn to separate rivals, the first and the second time.
@@ -57,8 +54,6 @@ class QuestionPolicy:
     first_share: int = 83
     simple: int = 20
     simple_share: int = 800
-    zero_c: int = 24
-    zero_c_share: int = 333
     wrong_again: int = 48
     early_again: int = 16
     early: int = 256
@@ -73,9 +68,6 @@ class QuestionPolicy:
     codes: int = 4
     taken: int = 24
     checked: int = 1 << 22
-    shrunk: int = 3
-    shrinking: int = 192
-    shrunk_kept: int = 64
     clean: int = 3
     separating: tuple[int, ...] = (1000, 1000)
 
@@ -94,8 +86,6 @@ class TimePolicy:
         neighbours: seconds to compare the neighbours of the result with the questions; `simplifying`: to
             simplify the questions that refute them; `forced`: to simplify those that forced the changes.
         least: seconds below which a round is not started.
-        moment: seconds for the last questions after the time for fits has ended.
-        shortest_round: seconds that a round takes at least, as far as its pace is concerned.
     """
 
     answers: float = 0.6
@@ -109,8 +99,6 @@ class TimePolicy:
     simplifying: float = 3.0
     forced: float = 0.5
     least: float = 1.0
-    moment: float = 1.0
-    shortest_round: float = 1e-3
 
 
 @dataclass(frozen=True)
@@ -119,7 +107,6 @@ class StartPolicy:
 
     Attributes:
         fits: starts that are fitted; `first`: how many of them before the questions with few terms are used.
-        halved: starts that each take a few changes; `halved_fits`: how many of them are then fitted.
         others: other orders that are fitted when no change of a key explains a counterexample.
         far: a candidate farther than this has another order of the sum rather than two wrong keys: other
             orders are tried first.
@@ -129,8 +116,6 @@ class StartPolicy:
 
     fits: int = 6
     first: int = 2
-    halved: int = 16
-    halved_fits: int = 4
     others: int = 3
     far: int = 50
     near: int = 100
@@ -156,8 +141,6 @@ class FitPolicy:
         ranked: skeletons that align, and others, that are compared with all ordinary questions.
         fitted: ranked skeletons whose widths and roundings are fitted.
         near: starts are near each other if they differ on fewer than one question in 200.
-        halvings: rounds in which starts are halved; `coarse`: questions of each sample for that; `left`: the
-            least number of starts left.
     """
 
     sample: int = 224
@@ -174,9 +157,6 @@ class FitPolicy:
     ranked: int = 40
     fitted: int = 10
     near: int = 200
-    halvings: int = 4
-    coarse: int = 96
-    left: int = 4
 
 
 @dataclass(frozen=True)
@@ -190,7 +170,6 @@ class RivalPolicy:
         many, some: multiples of the usual count of operands: among zeros; near overflow and between links.
         own: values of one key for which operands are aimed; least exponents have no limit.
         scaled: operands at the floor of either program for units with scales, which reach it in few places.
-        wider: bits by which alignments are widened to obtain a rival for every kind of operands.
         listed: starts, varied by shape, from which other orders are taken; `orders`: other orders tried.
     """
 
@@ -201,7 +180,6 @@ class RivalPolicy:
     some: int = 4
     own: int = 8
     scaled: int = 128
-    wider: tuple[int, ...] = (6, 8)
     listed: int = 200
     orders: int = 24
 

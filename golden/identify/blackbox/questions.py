@@ -15,13 +15,8 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.identify.sample import joined
-from golden.model.instruction import Instruction
 from golden.number.formats import Format, from_float, to_float
 from golden.program.signature import Bits, Operands, Signature
-from golden.stimuli.cancellation import negative_sum
-from golden.stimuli.codes import lowest_exponent
-from golden.stimuli.draw import Draw
-from golden.stimuli.range_ends import rounded_to
 
 _DRAWN = (
     *("random_bits", "narrow", "wide", "subnormal", "near_overflow", "tie", "special_values", "special_each"),
@@ -40,8 +35,6 @@ _CAUSES, _MORE = ("special_values", "special_pairs"), 8
 read off pairs of them."""
 _AMONG_ZEROS = "special among zeros"
 KINDS = frozenset((_AMONG_ZEROS, *(name for name, *_ in (*_SHAPES, *_PAIRS))))
-SIGNS = "zero c of both signs"
-_SIGNS_DRAWN = ("cancelling", "subnormal", "alignment_edge", "wide", "narrow")
 
 
 def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tuple[str, Operands]]:
@@ -65,19 +58,6 @@ def simple(takes: Signature, each: int, rng: np.random.Generator) -> Iterator[tu
             special = rng.choice(stimuli.special_codes(takes.formats["c"]), len(operands["c"]))
             operands["c"] = np.where(rng.random(len(special)) < 0.5, special, operands["c"])
             yield _AMONG_ZEROS, among_zeros(takes, operands, rng)
-
-
-def zero_c(takes: Signature, each: int, rng: np.random.Generator) -> Operands | None:
-    """Dot products with c = +0, then the same with c = -0; None if c has no zeros of both signs. Nothing else
-    differs, so a unit with two different numbers as answers reads the sign of c when it adds the rest."""
-    c = takes.formats["c"]
-    if not (c.is_float and c.signed and takes.formats["d"].is_float):
-        return None
-    parts = [stimuli.generate(takes, kind, each, rng) for kind in _SIGNS_DRAWN]
-    whole = joined(parts)
-    zero = np.full_like(whole["c"], takes.at_rest("c"))
-    both = np.concatenate([zero, stimuli.negate(c, zero)]).astype(zero.dtype)
-    return {name: np.concatenate([codes, codes]) for name, codes in whole.items()} | {"c": both}
 
 
 def among_zeros(takes: Signature, operands: Operands, rng: np.random.Generator) -> Operands:
@@ -258,72 +238,3 @@ def _numbers(fmt: Format) -> npt.NDArray[np.bool_]:
     """Which codes are no infinity and no NaN, (codes,): next to one of these nothing else shows."""
     codes = np.arange(1 << fmt.bits).astype(fmt.dtype)
     return np.isfinite(np.asarray(to_float(fmt, codes), np.float64))
-
-
-_PAIR, _ALONE = slice(0, 2), 2
-"""Columns of two products that cancel, and of one that c cancels."""
-
-
-def vanishing(target: Instruction, count: int, rng: np.random.Generator) -> Operands | None:
-    """Dot products in which two products cancel, and another one and c, except for a last place near the
-    least normal number of D or of a step that rounds: the remainders have the row's sign. All other products
-    are tiny, or zeros, of that sign. A zero is a number times +0: units that flush operands know no other.
-
-    Returns:
-        None if the formats have no signs, or there are no two products that cancel.
-    """
-    draw = Draw(target, count, rng)
-    if draw.k < 2 or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.c, draw.d)):
-        return None
-    rows, minus = (count, 1), draw.coins((count, 1))
-    # In most rows a pair cancels, or a product and c, or both.
-    paired = draw.chance(0.7, rows) | (draw.k == 2)
-    alone = (draw.chance(0.7, rows) | ~paired) & (draw.k > 2)
-    a, b = _terms(draw, paired, alone)
-    turned = minus == 1
-    a, b = (
-        np.where(turned & here, stimuli.negate(fmt, codes), codes)
-        for fmt, codes, here in ((draw.a, a, a != 0), (draw.b, b, a == 0))
-    )
-    zeros = np.zeros(count, draw.c.dtype)
-    # c is a zero of the row's sign, or cancels the rest but for a last place.
-    c = np.where(turned[:, 0], stimuli.negate(draw.c, zeros), zeros)
-    if draw.k > _ALONE:
-        against = negative_sum(draw, a[:, _ALONE:], b[:, _ALONE:], first_only=True)
-        c = np.where(alone[:, 0], _less(draw.c, against), c)
-    # The second product is the first one's negative, one place smaller.
-    a[:, 1] = np.where(paired[:, 0], stimuli.negate(draw.a, a[:, 0]), a[:, 1])
-    b[:, 1] = np.where(paired[:, 0], _less(draw.b, b[:, 0]), b[:, 1])
-    a, b = draw.in_order(_order(draw), a, b)
-    return draw.finish(a, b, c)
-
-
-def _terms(draw: Draw, paired: Bits, alone: Bits) -> tuple[Bits, Bits]:
-    """Positive factors: near the least normal number if another term cancels them, or tiny or zero."""
-    rows, place = (draw.count, 1), np.arange(draw.k)
-    least = draw.choice([lowest_exponent(fmt) for fmt in rounded_to(draw)], rows)
-    cancels = (paired & (place < _ALONE)) | (alone & (place == _ALONE))
-    near = least + draw.pick(-1, draw.b.fraction_bits, draw.shape)
-    # Binades below the least normal number at which the other products lie.
-    deepest = 24
-    target = np.where(cancels, near, least - draw.pick(3, deepest, draw.shape))
-    a, b = draw.products(target, normal=False)
-    a, b = (codes & codes.dtype.type((1 << fmt.sign_shift) - 1) for codes, fmt in ((a, draw.a), (b, draw.b)))
-    gone = ~cancels & draw.chance(draw.choice([0.0, 0.5, 1.0], rows), draw.shape)
-    return np.where(gone, np.zeros((), draw.a.dtype), a), b
-
-
-def _less(fmt: Format, codes: Bits) -> Bits:
-    """Numbers nearer to zero by a last place; zeros as they are."""
-    magnitude = codes & fmt.dtype.type((1 << fmt.sign_shift) - 1)
-    return np.where(magnitude > 0, codes - fmt.dtype.type(1 << fmt.ignored_low), codes)
-
-
-def _order(draw: Draw) -> Bits:
-    """A random order of every row; of half of them one in which the pair stays together."""
-    place, rows = np.arange(draw.k), (draw.count, 1)
-    other = draw.pick(min(_ALONE, draw.k - 1), draw.k - 1, rows)
-    together = np.where(place == other, _ALONE, np.where(place == _ALONE, other, place)) % draw.k
-    moved = (place + 2 * draw.pick(0, max(draw.k // 2 - 1, 0), rows)) % draw.k
-    together = np.take_along_axis(together, moved, axis=1)
-    return np.where(draw.chance(0.5, rows), together, draw.order())

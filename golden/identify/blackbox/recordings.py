@@ -33,7 +33,7 @@ from golden.identify.blackbox.repeatability import RECORDED, Changed
 from golden.identify.blackbox.report import Example, Found, Rival, shortened
 from golden.identify.blackbox.sources import signature_from_options
 from golden.identify.blackbox.templates import skeletons
-from golden.identify.blackbox.unexplained import broken, unexplained, without_invented_words
+from golden.identify.blackbox.unexplained import broken, unexplained
 from golden.identify.comparing import compare
 from golden.identify.minimising import costs
 from golden.identify.sample import picked
@@ -262,7 +262,6 @@ class _Passive:
         name = self.recording.name
         if fit is None:
             return Found(name, None, None, {}, ("no order of the sum could be tried",), recorded=True)
-        fit = without_invented_words(fit, self.whole)
         candidate = fit.candidate
         wrong = self.whole.wrong(candidate.program)
         # Counts by part: only the held-back part was not used to find the candidate.

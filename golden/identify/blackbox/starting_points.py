@@ -20,20 +20,17 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.one_term import as_rounded, with_factor, with_lost_products, with_signs
 from golden.identify.blackbox.parts import Pass, with_parts
-from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
-from golden.identify.blackbox.step_registers import relabelled, with_registers
+from golden.identify.blackbox.questions import ALONE
+from golden.identify.blackbox.step_registers import of_operands, relabelled, with_registers
 from golden.number.formats import Kind
 from golden.number.frozen import replace
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
     Align,
-    Flush,
     Fma,
-    HiddenBit,
     Multiply,
     Normalize,
-    Part,
     Round,
     Scale,
     SpecialValues,
@@ -41,27 +38,8 @@ from golden.program.steps import (
     Sum,
 )
 
-KINDS = frozenset((C_ALONE, ONE_PRODUCT, "one product and c"))
-_OPERANDS = frozenset("abc")
 _OWN = ("of", "to", "group", "format")
 """Keys that give the place of a step, not its arithmetic."""
-
-
-def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline: float) -> list[Fit]:
-    """Skeletons with the ends that one product and c show, ranked by their wrong answers to ordinary
-    questions."""
-    shuffled = np.random.default_rng(1).permutation(len(ordinary))
-    # The starts are compared on this many questions with all terms.
-    count = 160
-    few = ordinary.part(shuffled[:count])
-    found: dict[object, Fit] = {}
-    for source in _fitted(bank.of_kinds(KINDS), skeletons, deadline):
-        for one in skeletons:
-            if time.monotonic() > deadline:
-                break
-            for new in with_ends(one, source.candidate):
-                found.setdefault(new.operations, Fit(new, fitting.wrong_of(few, new)))
-    return sorted(found.values(), key=lambda fit: fit.wrong)
 
 
 def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
@@ -122,39 +100,6 @@ def _overflows(bank: Bank) -> bool:
     return any(fmt.decode(code).kind >= Kind.INFINITY for code in codes)
 
 
-def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
-    """Programs whose operations are alike, fitted to the questions with few terms: the best of each sequence
-    of steps, with as few operations as possible."""
-    # Passes of one multiplier differ in the parts that they read.
-    bodies = {
-        one: {tuple(s for s in o.steps if not isinstance(s, Part)) for o in one.operations}
-        for one in skeletons
-    }
-    alike = [one for one, own in bodies.items() if len(own) == 1]
-    least = min((len(one.operations) for one in alike), default=0)
-    single = [one for one in alike if len(one.operations) == least]
-    scored = [Fit(one, fitting.wrong_of(few, one)) for one in single if time.monotonic() < deadline]
-    scored.sort(key=lambda fit: (fit.wrong, len(_steps(fit))))
-    seen: dict[object, Fit] = {}
-    for fit in scored:
-        seen.setdefault(tuple(step.op for step in _steps(fit)), fit)
-    found = []
-    # Shapes of programs that are fitted.
-    shapes = 6
-    for start in [*seen.values()][:shapes]:
-        # Seconds to fit one shape.
-        seconds = 1.0
-        until = min(deadline, time.monotonic() + seconds)
-        found.append(fitting.fit(few, start, until))
-    # The best of them provide the ends of all skeletons.
-    kept = 3
-    return sorted(found, key=lambda fit: fit.wrong)[:kept]
-
-
-def _steps(fit: Fit) -> tuple[Step, ...]:
-    return fit.candidate.operations[-1].steps
-
-
 def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
     """A candidate whose steps have the keys of the corresponding steps of a fitted program: next to c, on
     products, at the end. Sums without c stay unchanged, or are cut as the sum with c."""
@@ -171,7 +116,7 @@ def _changed(operation: Operation, source: Operation, inner: bool) -> Operation:
     """An operation with the keys of a fitted one."""
     steps: list[Step] = []
     if operation.k_index:
-        steps += [step for step in source.steps if _of_operands(step)]
+        steps += [step for step in source.steps if of_operands(step)]
     written = {step.to: step for step in source.steps if isinstance(step, Sum)}
     for step in operation.steps:
         found = _counterpart(step, source.steps, inner)
@@ -179,11 +124,6 @@ def _changed(operation: Operation, source: Operation, inner: bool) -> Operation:
         if isinstance(step, Sum) and step.to in written:
             steps += [s for s in source.steps if isinstance(s, Normalize) and s.of == (step.to,)]
     return replace(operation.with_steps(steps), operand_format=source.operand_format)
-
-
-def _of_operands(step: Step) -> bool:
-    """Whether a step changes operands before anything reads them."""
-    return isinstance(step, Flush | HiddenBit | Normalize) and set(step.of) <= _OPERANDS
 
 
 def _counterpart(step: Step, steps: Sequence[Step], inner: bool) -> Step | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import product
 from typing import Any
 
-from golden.identify.blackbox.candidates import Candidate, with_results
-from golden.identify.blackbox.key_values import groupings, result_formats_tried
+from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.key_values import groupings
 from golden.identify.blackbox.moves import (
     Hints,
     Move,
@@ -17,10 +16,8 @@ from golden.identify.blackbox.moves import (
     both_in_turn,
     exchange,
     made_as,
-    of_earlier,
     put_before,
     put_behind,
-    put_instead,
     replacing_step,
     shown_value,
     swapping_steps,
@@ -41,7 +38,6 @@ from golden.program.steps import (
     HiddenBit,
     Multiply,
     Normalize,
-    Round,
     Scale,
     SpecialValues,
     Step,
@@ -183,12 +179,6 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
             yield from _renormalized(one, step, hints)
         if isinstance(step, Sum):
             yield Move("align before sum", "put in", put_before(step, align(step.of, step.group)), 1)
-        if isinstance(step, Round) and step.to == "d" and one.formats["d"].is_float:
-            for fmt in result_formats_tried(one):
-                for mode in ("nearest_even", "toward_zero"):
-                    first = replace(step, to="partial", format=fmt, rounding=mode, nan=None)
-                    twice: Steps = (first, replace(step, of=("partial",)))
-                    yield Move("round", f"first to {fmt.name}, {mode}", put_instead(step, twice), 1)
 
 
 def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
@@ -288,12 +278,6 @@ def _own(step: Align, of: tuple[str, ...]) -> Align:
 def _renamed(step: Align, name: str) -> Align:
     (_, mode), *_ = keys.modes_of(step.rounding, step.of)
     return replace(step, of=(name,), fraction_bits=((name, step.fraction_bits[0][1]),), rounding=mode)
-
-
-def result_formats(one: Candidate) -> Iterator[Move]:
-    """Other formats for the results of earlier operations."""
-    for fmt in result_formats_tried(one) if len(one.operations) > 1 else ():
-        yield whole_change("earlier results: format", fmt.name, of_earlier(partial(with_results, fmt=fmt)))
 
 
 def operand_formats(one: Candidate) -> Iterator[Move]:

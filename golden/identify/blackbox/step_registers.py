@@ -7,7 +7,7 @@ from typing import Any
 
 from golden.number.frozen import replace
 from golden.program.keys import one_or_each
-from golden.program.steps import Align, Fma, Multiply, Step
+from golden.program.steps import Align, Flush, Fma, HiddenBit, Multiply, Normalize, Step
 
 Steps = tuple[Step, ...]
 _BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
@@ -32,6 +32,11 @@ def with_registers(step: Step, of: tuple[str, ...]) -> Step:
     if getattr(step, "group", None) is not None and len(of) > 1:
         changed["group"] = None
     return replace(step, **changed)
+
+
+def of_operands(step: Step) -> bool:
+    """Whether a step changes operands before anything reads them."""
+    return isinstance(step, Flush | HiddenBit | Normalize) and set(step.of) <= {"a", "b", "c"}
 
 
 def renamed(steps: Iterable[Step], old: str, new: str) -> Steps:

@@ -13,7 +13,6 @@ from golden.number.frozen import replace
 from golden.program.compiling import holds
 from golden.program.steps import (
     Additions,
-    Align,
     Multiply,
     Round,
     SpecialValues,
@@ -53,52 +52,6 @@ def overflowing(one: Candidate) -> Candidate | None:
     return one.with_each_step(
         lambda step: replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
     )
-
-
-def in_complement(one: Candidate) -> Iterator[Candidate]:
-    """A candidate that adds terms of the other sign than c in one's complement, in every exact sum, or in
-    only one."""
-    sums = one.steps_of(Sum)
-    found: dict[object, Candidate] = {}
-    for those in (tuple(sums), *((step,) for step in sums)):
-
-        def changed(step: Step, those: Steps = those) -> Step:
-            return replace(step, complement="c") if isinstance(step, Sum) and step in those else step
-
-        new = one.with_each_step(changed)
-        if those and new is not None:
-            found.setdefault(new.operations, new)
-    yield from found.values()
-
-
-def twins(one: Candidate) -> Iterator[Candidate]:
-    """The same in more operations, each with its own keys for special values and results: the roundings
-    between two operations cannot be expressed in one."""
-    yield from filter(None, (_apart(one), *converted(one)))
-
-
-def _apart(one: Candidate) -> Candidate | None:
-    """The sum of products, rounded before c is added, and that addition, as two operations."""
-    whole, *others = one.operations
-    body, ends = whole.steps[:-2], whole.steps[-2:]
-    if others or len(ends) < 2:
-        return None
-    first, last = ends
-    if not isinstance(first, Round) or not isinstance(last, Additions) or set(last.of) != {"c", first.to}:
-        return None
-    if any("c" in step.of for step in body if isinstance(step, Align | Sum | Additions)):
-        return None
-    inner: list[Step] = [
-        with_registers(step, tuple(name for name in step.of if name != "c")) if "c" in step.of else step
-        for step in body
-        if step.of != ("c",)
-    ]
-    operands = (s for s in body if "c" in s.of and not isinstance(s, SpecialValues))
-    dot = replace(whole.with_steps((*inner, replace(first, to="d"))), seed="zero", to="r0")
-    add = _exact(("c", "addends"), last.format, last.rounding, last.nan)
-    steps = (*(with_registers(step, ("c",)) for step in operands), *add)
-    both = replace(whole.with_steps(steps), k_index=(), addends=("r0",))
-    return one.with_operations((replace(dot, out_format=first.format), both))
 
 
 def converted(one: Candidate) -> Iterator[Candidate]:

@@ -5,7 +5,6 @@ invented NaN words."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,18 +15,14 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, Mask
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.blackbox.missing_operands import as_own
-from golden.identify.diagnose.conditions import known, products_present, special, subnormal, zero_codes
+from golden.identify.diagnose.conditions import known, products_present, subnormal, zero_codes
 from golden.identify.minimising import costs
 from golden.identify.sample import picked
-from golden.number.formats import Format, Kind, to_float
-from golden.number.frozen import replace
+from golden.number.formats import Format, to_float
 from golden.program.signature import Operands
-from golden.program.steps import SpecialValues, Step
 
 _OF = "the candidate's"
-_WORD = re.compile(r"\b(\d+)\b")
 
 
 def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
@@ -39,42 +34,6 @@ def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
     expected = np.concatenate([bank.answered(candidate.program).copy() for bank in banks])
     own = as_own(candidate.instruction, takes)
     return known(own, operands, expected, expected != answers, answers, _OF)
-
-
-def without_invented_words(fit: Fit, bank: Bank) -> Fit:
-    """A candidate that is wrong on finite operands, without the causes of NaNs whose words are numbers: while
-    the numbers are wrong, such a word only shows that an answer was common."""
-    wrong = bank.wrong(fit.candidate.program)
-    d = bank.takes.formats["d"]
-    if not d.is_float or not (wrong & ~_special(bank)).any():
-        return fit
-
-    def changed(step: Step) -> Step:
-        if not isinstance(step, SpecialValues):
-            return step
-        return replace(step, nans=tuple(one for one in step.nans if one[1] is None or _is_nan(d, one[1])))
-
-    new = fit.candidate.with_each_step(changed)
-    if new is None or new.operations == fit.candidate.operations:
-        return fit
-    kept = [one for one in fit.changes if not _names_a_number(one, d)]
-    return Fit(new, wrong_of(bank, new), kept)
-
-
-def _special(bank: Bank) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    formats = bank.takes.formats
-    found = [special(formats[name], codes) for name, codes in bank.operands.items() if formats[name].is_float]
-    return np.asarray(np.any(found, axis=0))
-
-
-def _is_nan(d: Format, word: int) -> bool:
-    return word < 1 << d.bits and d.decode(word).kind == Kind.NAN
-
-
-def _names_a_number(rule: str, d: Format) -> bool:
-    """Whether a change of causes of NaNs gives one of them a word that is a number."""
-    key, _, value = rule.partition(" = ")
-    return key.endswith(": nans") and not all(_is_nan(d, int(word)) for word in _WORD.findall(value))
 
 
 _FEWEST = 12
