@@ -21,6 +21,11 @@ def joined(parts: Sequence[Operands]) -> Operands:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
+def listed(operands: Operands | None) -> dict[str, Any] | None:
+    """Operands as plain values."""
+    return None if operands is None else {name: codes.tolist() for name, codes in operands.items()}
+
+
 def evenly(some: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
     """At most `count` of these numbers (n,), at even distances, with the first and the last."""
     if len(some) <= count:

@@ -20,7 +20,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.moves import Move
 from golden.identify.blackbox.neighbourhood import settings
 from golden.identify.minimising import costs, minimise
-from golden.identify.sample import picked
+from golden.identify.sample import listed, picked
 from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
@@ -44,9 +44,7 @@ class Witness:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        operands = {name: codes.tolist() for name, codes in self.operands.items()}
-        named = {"value": self.value, "questions": self.questions, "operands": operands}
-        return {**named, "box": self.box, "other": self.other}
+        return vars(self) | {"operands": listed(self.operands)}
 
 
 @dataclass(frozen=True)
@@ -91,16 +89,10 @@ class Property:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "key": self.key,
-            "value": self.value,
-            "ruled_out": self.ruled_out,
-            "confidence": self.confidence,
-            "witnesses": [one.as_dict() for one in self.witnesses],
-            "undecided": list(self.undecided),
-            "same": list(self.same),
-            "said": self.said,
-        }
+        plain = {"key": self.key, "value": self.value, "ruled_out": self.ruled_out, "said": self.said}
+        witnesses = [one.as_dict() for one in self.witnesses]
+        lists = {"witnesses": witnesses, "undecided": list(self.undecided), "same": list(self.same)}
+        return {**plain, **lists, "confidence": self.confidence}
 
 
 @dataclass
@@ -278,9 +270,8 @@ class Forced:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        operands = {name: codes.tolist() for name, codes in self.operands.items()}
         named = {"rule": self.rule, "instead_of": self.old, "questions": self.questions}
-        return {**named, "operands": operands, "box": self.box, "before": self.before}
+        return {**named, "operands": listed(self.operands), "box": self.box, "before": self.before}
 
 
 def forced(changes: Sequence[str], bank: Bank) -> list[Forced]:

@@ -28,7 +28,7 @@ from golden.identify.blackbox.neighbourhood import nan_words, single_changes
 from golden.identify.blackbox.parts import reordered
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import KINDS
-from golden.identify.blackbox.replaced_values import replaced_values
+from golden.identify.blackbox.step_changes import replaced_values
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
 from golden.number.formats import Kind, Number

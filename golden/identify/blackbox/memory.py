@@ -27,26 +27,13 @@ from golden.program.signature import Bits, Signature
 
 FORM = 5
 """Version of the file's layout; another one is refused."""
-_HEAD = (
-    "form",
-    "version",
-    "box",
-    "name",
-    "asked",
-    "turn",
-    "order",
-    "changes",
-    "text",
-    "tree",
-    "groups",
-    "passes",
-    "kinds",
-    "differing",
-)
-_KINDS = {
-    **{"asked": int, "turn": int, "order": str, "changes": list},
-    **{"text": str | None, "groups": list, "passes": list, "kinds": list},
+_HEAD: dict[str, Any] = {
+    **dict.fromkeys(("form", "asked", "turn"), int),
+    **dict.fromkeys(("version", "box", "name", "order"), str),
+    **dict.fromkeys(("changes", "groups", "passes", "kinds"), list),
+    **{"text": str | None, "tree": list | None, "differing": dict},
 }
+"""The keys of the head, and what each holds."""
 
 
 @dataclass
@@ -151,9 +138,8 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         head: dict[str, Any] = json.loads(bytes(arrays["head"]))
         if set(head) != set(_HEAD) or head["form"] != FORM:
             raise ValueError
-        for key, kind in _KINDS.items():
-            if not isinstance(head[key], kind):
-                raise TypeError
+        if not all(isinstance(head[key], kind) for key, kind in _HEAD.items()):
+            raise TypeError
     except (KeyError, ValueError, TypeError):
         raise FileFormatError(f"{path}: is no dissection that can be continued") from None
     if head["version"] != __version__:

@@ -15,7 +15,7 @@ from golden import stimuli
 from golden.explain.numbers import hex_text
 from golden.identify.blackbox.box import Box, BudgetEnded
 from golden.identify.blackbox.report import operands_text
-from golden.identify.sample import evenly, joined, picked
+from golden.identify.sample import evenly, joined, listed, picked
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands, Signature
 
@@ -252,9 +252,7 @@ class Changed:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        operands = {name: codes.tolist() for name, codes in self.operands.items()}
-        answers = {"first": self.first, "again": self.again}
-        return {"cause": self.cause, "said": self.said, "operands": operands, **answers}
+        return vars(self) | {"operands": listed(self.operands)}
 
     def text(self, formats: Mapping[str, Format]) -> str:
         """In a sentence, with the question and both answers."""

@@ -13,6 +13,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.identify.blackbox.evidence import Forced, Property, Witness
 from golden.identify.blackbox.unexplained import Law
+from golden.identify.sample import listed
 from golden.model.instruction import Instruction
 from golden.notebook import NotebookHtml
 from golden.program.modes import Modes, mode_text
@@ -46,8 +47,7 @@ class Example:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        operands = {name: codes.tolist() for name, codes in self.operands.items()}
-        return {"operands": operands, "box": self.box, "candidate": self.candidate}
+        return {"operands": listed(self.operands), "box": self.box, "candidate": self.candidate}
 
 
 _Shows = TypeVar("_Shows", Example, Law, Forced, Witness)
@@ -70,9 +70,8 @@ class Rival:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        operands = None if self.operands is None else {n: c.tolist() for n, c in self.operands.items()}
-        named = {"operands": operands, "candidate": self.candidate, "rival": self.rival}
-        return {"name": self.name, "tried": self.tried, **(named if operands is not None else {})}
+        named = {"operands": listed(self.operands), "candidate": self.candidate, "rival": self.rival}
+        return {"name": self.name, "tried": self.tried, **(named if self.operands is not None else {})}
 
 
 @dataclass(frozen=True, repr=False)

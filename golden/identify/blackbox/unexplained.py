@@ -18,7 +18,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.missing_operands import as_own
 from golden.identify.diagnose.conditions import known, products_present, subnormal, zero_codes
 from golden.identify.minimising import costs
-from golden.identify.sample import picked
+from golden.identify.sample import listed, picked
 from golden.number.formats import Format, to_float
 from golden.program.signature import Operands
 
@@ -53,8 +53,7 @@ class Law:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        operands = None if self.operands is None else {n: c.tolist() for n, c in self.operands.items()}
-        return {"text": self.text, "operands": operands, "box": self.box}
+        return vars(self) | {"operands": listed(self.operands)}
 
 
 def broken(bank: Bank) -> tuple[Law, ...]:
