@@ -436,13 +436,7 @@ def _of_the_mode(ins: Instruction, operands: Operands, actual: Bits, request: _R
     total, wrong = len(actual), int((~request.right(ins, ins.dot(**operands), actual)).sum())
     ranked = tuple(
         Hypothesis(
-            one.slug,
-            one.text,
-            ins,
-            one.weight,
-            mutations=(one,),
-            remaining=0,
-            total=total - 2 * one.in_order,
+            one.slug, one.text, ins, one.weight, mutations=(one,), remaining=0, total=total - 2 * one.in_order
         )
         for one in rewired
     )

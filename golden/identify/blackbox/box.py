@@ -27,8 +27,6 @@ from golden.stimuli.sequences import operands_for_results
 from golden.unit import FunctionUnit, Unit, name_of, signature_of
 
 Mask = npt.NDArray[np.bool_]
-_GLANCE = 256
-"""Questions on which a program is run first."""
 
 
 class BudgetEnded(Exception):
@@ -287,7 +285,8 @@ class Bank:
         stops most wrong programs early."""
         if not self._by_parts:
             mixed = np.random.default_rng(0).permutation(len(self))
-            self._by_parts = [self.part(mixed[:_GLANCE]), self.part(mixed[_GLANCE:])]
+            first = 256
+            self._by_parts = [self.part(mixed[:first]), self.part(mixed[first:])]
         return not any(part.wrong(program).any() for part in self._by_parts)
 
     def answered(self, program: Program) -> Bits:

@@ -264,7 +264,8 @@ def _without_words(step: Step, fmt: Format) -> Step:
 
 def _sound(takes: Signature, one: Operation) -> bool:
     """Whether the loader would accept an operation: a NaN that it makes for a later one is a NaN."""
-    checks = _begun(takes, one.k_index, one.seed == NO_SEED, len(one.addends), *one.formats)
+    places = one.k_index if takes.scale_block is not None else tuple(range(len(one.k_index)))
+    checks = _begun(takes, places, one.seed == NO_SEED, len(one.addends), *one.formats)
     for step in one.steps:
         checks = checks.then(step)
         if checks is _REFUSED:
@@ -276,37 +277,22 @@ def _sound(takes: Signature, one: Operation) -> bool:
 @lru_cache(maxsize=64)
 def _begun(
     takes: Signature,
-    k_index: tuple[int, ...],
+    places: tuple[int, ...],
     no_seed: bool,
     addends: int,
     operands: Format | None,
     seed: Format,
     out: Format,
 ) -> _Followed:
-    """An operation before its first step: the state of its checks, cached by the unit itself."""
+    """An operation before its first step: the state of its checks. `places`: of its products, for blocks of
+    scales; operations of a chain share it."""
     seed_name = NO_SEED if no_seed else "c"
-    one = Operation(OWN_STEPS, (), k_index, seed_name, ("",) * addends, operands, seed, out, "")
-    return _root(_outline(takes, one), *_formats_of(takes))
-
-
-def _formats_of(
-    takes: Signature,
-) -> tuple[tuple[Format, ...], tuple[tuple[str, Format], ...], int, int | None]:
-    """The properties of a unit that the checks of an operation read."""
-    formats = tuple(takes.formats[name] for name in "abcd")
-    scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)
+    frame = Operation(OWN_STEPS, (), places, seed_name, ("",) * addends, operands, seed, out, "")
+    a, b, c, d = (takes.formats[name] for name in "abcd")
+    scales = {name: fmt for name, fmt in takes.formats.items() if name.startswith("scale")}
     block = None if takes.scale_block is None else takes.scale_block * takes.stored_k // takes.k
-    return formats, scales, takes.stored_k, block
-
-
-def _outline(takes: Signature, one: Operation) -> Operation:
-    """An operation without its steps and everything that their checks do not read: operations of a chain
-    share it."""
-    places = one.k_index if takes.scale_block is not None else tuple(range(len(one.k_index)))
-    seed, addends = NO_SEED if one.seed == NO_SEED else "c", ("",) * len(one.addends)
-    return Operation(
-        OWN_STEPS, (), places, seed, addends, one.operand_format, one.seed_format, one.out_format, ""
-    )
+    formats = OperandFormats(a, b, c, d, takes.stored_k, {}, scales, scale_block=block)
+    return _Followed(StepChecks(frame, formats))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -362,20 +348,6 @@ def _asked_later(checks: StepChecks) -> object:
 _REFUSED = _Followed(None)
 _MOST_NEXT = 2048
 """Cached followers of one entry, to bound the memory. Chosen, not measured."""
-
-
-@lru_cache(maxsize=32)
-def _root(
-    frame: Operation,
-    formats: tuple[Format, ...],
-    scales: tuple[tuple[str, Format], ...],
-    k: int,
-    block: int | None,
-) -> _Followed:
-    """An operation before its first step."""
-    a, b, c, d = formats
-    operands = OperandFormats(a, b, c, d, k, {}, dict(scales), scale_block=block)
-    return _Followed(StepChecks(frame, operands))
 
 
 def _of_its_own(step: Step, out: Format) -> bool:

@@ -154,11 +154,7 @@ def _with_steps_of(one: Candidate, other: Candidate, aligned: bool = True) -> Ca
 
 
 def questions(
-    candidate: Candidate,
-    rivals: list[tuple[str, Candidate]],
-    each: int,
-    rng: Rng,
-    deadline: float,
+    candidate: Candidate, rivals: list[tuple[str, Candidate]], each: int, rng: Rng, deadline: float
 ) -> Operands | None:
     """Operands (n, ...) that the candidate and its rivals answer differently; None if none was drawn.
 

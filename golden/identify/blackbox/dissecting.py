@@ -34,7 +34,7 @@ from golden.identify.blackbox.box import (
 )
 from golden.identify.blackbox.candidates import Candidate, candidate_of
 from golden.identify.blackbox.checking import Checking
-from golden.identify.blackbox.evidence import Evidence, Property, forced
+from golden.identify.blackbox.evidence import Evidence, Property, forced, simplest
 from golden.identify.blackbox.ignored_bits import find_ignored_bits
 from golden.identify.blackbox.missing_operands import as_own, with_all
 from golden.identify.blackbox.naming import nearest, with_names
@@ -44,7 +44,6 @@ from golden.identify.blackbox.product_groups import Groups, find_product_groups
 from golden.identify.blackbox.recordings import Recording, dissect_recording
 from golden.identify.blackbox.report import IN_TURNS, Example, Found, of_modes, shortened
 from golden.identify.blackbox.unexplained import broken, unexplained
-from golden.identify.minimising import costs
 from golden.identify.sample import joined, picked
 from golden.identify.search import seldom_collected
 from golden.model.instruction import Instruction
@@ -419,10 +418,9 @@ class _Search(Checking):
         wrong = np.flatnonzero(self.bank.wrong(candidate.program))
         if not len(wrong):
             return None
-        part = self.bank.part(wrong)
-        place = int(np.argmin(costs(self.takes, part.operands)))
-        operands = picked(part.operands, place)
-        return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
+        place = simplest(self.bank, wrong)
+        operands = picked(self.bank.operands, place)
+        return Example(operands, int(self.bank.answers[place]), int(candidate.dot(**operands)))
 
     def _known(self, unit: Instruction) -> tuple[str, ...]:
         """Instructions of the catalogue that answer the whole bank as the box did."""

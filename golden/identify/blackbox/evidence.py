@@ -24,11 +24,7 @@ from golden.identify.sample import listed, picked
 from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands
 
-_LOOKED_AT = 200
-"""Refuting questions of which the simplest is chosen."""
 Ask = Callable[[Operands], tuple[Operands, Bits]]
-SHRINK_ROUNDS = 12
-"""Passes of the minimiser over one question."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +173,15 @@ def _weighed(
 
 def _witness(value: str, bank: Bank, wrong: np.ndarray[Any, Any], answers: np.ndarray[Any, Any]) -> Witness:
     """The simplest question that refutes a value."""
-    some = wrong[:_LOOKED_AT]
-    operands = picked(bank.operands, some)
-    place = int(np.argmin(costs(bank.takes, operands)))
-    least = picked(operands, place)
-    return Witness(value, len(wrong), least, int(bank.answers[some[place]]), int(answers[some[place]]))
+    least = simplest(bank, wrong)
+    operands = picked(bank.operands, least)
+    return Witness(value, len(wrong), operands, int(bank.answers[least]), int(answers[least]))
+
+
+def simplest(bank: Bank, rows: np.ndarray[Any, Any]) -> int:
+    """The row of the simplest question of the first of some rows."""
+    some = rows[:200]
+    return int(some[np.argmin(costs(bank.takes, picked(bank.operands, some)))])
 
 
 def _simplified(
@@ -210,6 +210,7 @@ def _simpler(
     the answers of box and first program; and all questions that were sent for that, with the answers."""
     # 1. By the two programs alone: no query is needed for that.
     least: list[Operands] = []
+    passes = 12  # of the minimiser over one question
     for operands, one, other in shown:
         if time.monotonic() > deadline:
             break
@@ -217,7 +218,7 @@ def _simpler(
         def differ(batch: Operands, one: Candidate = one, other: Candidate = other) -> Any:
             return one.dot(**batch) != other.dot(**batch)
 
-        least.append(minimise(bank.takes, operands, differ, rounds=SHRINK_ROUNDS))
+        least.append(minimise(bank.takes, operands, differ, rounds=passes))
     if not least:
         return {}, None
     # 2. One batch to the box: a question counts only with the box's own answer.
@@ -282,8 +283,7 @@ def forced(changes: Sequence[str], bank: Bank) -> list[Forced]:
             before = bank.answered(one.before.program).copy()
             hits = np.flatnonzero((before != bank.answers) & ~bank.wrong(one.after.program))
             if len(hits):
-                some = hits[:_LOOKED_AT]
-                least = some[int(np.argmin(costs(bank.takes, bank.part(some).operands)))]
+                least = simplest(bank, hits)
                 old = settings(one.before.operations).get(one.partition(" = ")[0], "")
                 operands = picked(bank.operands, least)
                 answers = int(bank.answers[least]), int(before[least])

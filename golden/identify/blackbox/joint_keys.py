@@ -22,13 +22,7 @@ from golden.identify.blackbox.templates import align
 from golden.number.frozen import replace
 from golden.program import keys
 from golden.program.keys import Choice, Flag, Roundings, applies, declared, key_name
-from golden.program.steps import (
-    MAX_FRACTION_BITS,
-    Align,
-    Multiply,
-    Step,
-    Sum,
-)
+from golden.program.steps import MAX_FRACTION_BITS, Align, Multiply, Step, Sum
 
 _CUT_BITS = (-1, 0, 1)
 """Bits more or fewer that are tried together with another kind of cut."""

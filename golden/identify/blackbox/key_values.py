@@ -35,8 +35,6 @@ from golden.program.keys import (
 from golden.program.reading import WITH_PAYLOAD
 from golden.program.steps import Align, Multiply, Step, format_of
 
-_MOST_BITS = 60
-"""Fraction bits of alignments that are tried, at most."""
 NEAR = (-3, -2, -1, 1, 2, 3)
 """Distances of the values that are near the present one."""
 _WINDOWS = (0, *range(4, 50, 3))
@@ -44,10 +42,6 @@ _WINDOWS = (0, *range(4, 50, 3))
 _FLOORS = range(-200, 64)
 """Floors of an alignment that leaves a register out. All are tried: a left-out register alone stays unshifted
 there, so that each floor has results of its own."""
-_LEASTS = (-126, -14)
-"""Exponents of subnormal numbers of f32 and bf16, and of f16."""
-_MOST_PLACES = 12
-"""Places of a significand at which a part can begin or end: those of formats of 16 bits and TF32."""
 _SPREAD = 6
 """Step between the values of a wide search: values between are near one of them, and help where it helps."""
 
@@ -153,7 +147,7 @@ def _maxima(of: tuple[str, ...], now: tuple[MaximumOf, ...], most: int) -> Itera
         lowest = (replace(one, least=least) for least in (None, *range(-160, 20, 4)))
         ends = () if one.least is None else (replace(one, least=one.least + step) for step in NEAR)
         yield from ((*now[:place], new, *now[place + 1 :]) for new in (*near, other, *lowest, *ends))
-        for least in (None, *_LEASTS) if len(one.of) > 1 else ():
+        for least in (None, -126, -14) if len(one.of) > 1 else ():
             split = (replace(one, of=(name,), least=least if name == "c" else one.least) for name in one.of)
             yield (*now[:place], *split, *now[place + 1 :])
     some = [names for size in range(1, len(of) + 1) for names in combinations(of, size)]
@@ -180,13 +174,14 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
     d = one.formats["d"]
     least = d.min_exponent if d.is_float else 0
     near = [] if now is None else [now + step for step in NEAR]
+    places = 12  # at which a part can begin or end: those of formats of 16 bits and TF32
     floors = [*range(least - 40, least + 4), *_FLOORS[:: _SPREAD if now is None else 400]]
     wide: dict[str, Iterable[int]] = {
         "floor": floors,
         "underflow_exponent": [*floors, *range(least, 64, _SPREAD)],
         # A part begins at the hidden bit or below it, and has at most the bits of a significand.
-        "first": range(_MOST_PLACES),
-        "bits": range(1, _MOST_PLACES + 1),
+        "first": range(places),
+        "bits": range(1, places + 1),
         "min_exponent": [*range(least - 4, least + 4), -126, -14, *range(-150, 64, _SPREAD)],
         "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024, *range(-42, 150, _SPREAD)],
         "exponent": [0, *range(-42, 43, _SPREAD)],
@@ -201,9 +196,10 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
 
 def _widths(now: tuple[tuple[str, int], ...], hints: Hints) -> Iterator[tuple[tuple[str, int], ...]]:
     """All registers with one width, and each register with another."""
-    span = range(_MOST_BITS + 1) if hints.wide else ()
+    most = 60  # fraction bits
+    span = range(most + 1) if hints.wide else ()
     values = sorted({*span, *(bits + step for _, bits in now for step in (*NEAR, 0))})
-    values = [value for value in values if 0 <= value <= _MOST_BITS]
+    values = [value for value in values if 0 <= value <= most]
     for value in values:
         yield tuple((register, value) for register, _ in now)
     for index in range(len(now) if len(now) > 1 else 0):

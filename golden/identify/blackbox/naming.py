@@ -27,8 +27,6 @@ from golden.program.steps import Step
 from golden.program.words import is_integer, step_text
 
 Near = tuple[str, tuple[str, ...]]
-_SHOWN = 4
-"""Instructions that the comment names."""
 Parameters = dict[str, Any]
 
 
@@ -47,8 +45,9 @@ def with_names(unit: Instruction, text: str, title: str, known: Sequence[str], n
 
 def _comments(known: Sequence[str], near: Near | None) -> Iterator[str]:
     if known:
-        more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-        yield f"The answers to all recorded questions are also those of {', '.join(known[:_SHOWN])}{more}."
+        shown = 4
+        more = f" and {len(known) - shown} more" if len(known) > shown else ""
+        yield f"The answers to all recorded questions are also those of {', '.join(known[:shown])}{more}."
     elif near is not None:
         name, keys = near
         but = f"but for {'; '.join(keys)}" if keys else "in every key that was decided"

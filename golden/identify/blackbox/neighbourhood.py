@@ -11,19 +11,8 @@ from itertools import combinations, product
 
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.key_values import meaningless_beside, result_formats_tried, values_of
-from golden.identify.blackbox.moves import (
-    Hints,
-    Move,
-    Steps,
-    key_label,
-    replacing_step,
-    shown_value,
-)
-from golden.identify.blackbox.step_changes import (
-    operand_formats,
-    owned,
-    structural,
-)
+from golden.identify.blackbox.moves import Hints, Move, Steps, key_label, replacing_step, shown_value
+from golden.identify.blackbox.step_changes import operand_formats, owned, structural
 from golden.number.formats import Format, Kind
 from golden.number.frozen import replace
 from golden.program import keys

@@ -276,12 +276,8 @@ def _mode(d: Format, terms: Sequence[_Rounded]) -> str | None:
 
 # Registers --------------------------------------------------------------------------------------------------
 
-_SEEN, _MOST = 16, 0.5
-"""Terms too wide for a register that are needed to decide, and the share of them that has to agree."""
 _ROUNDED = 1 / 16
 """The largest distance from an integer of the logarithm of a loss: results are rounded."""
-_CLAMPED = 1 - 2.0**-6
-"""Answers above this part of the largest one are at the end of a register that saturates."""
 
 
 def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
@@ -306,13 +302,9 @@ def _register(bank: Bank, name: str) -> dict[str, Any]:
     top = _top(terms, bank.takes.formats["d"].max_exponent)
     if top is not None:
         ends = np.abs(terms.answers[(terms.answers != 0) & (np.abs(terms.values) >= 2.0 ** (top + 1))])
-        clamps = np.count_nonzero(ends > _CLAMPED * 2.0**top) > _MOST * len(ends)
+        clamps = 2 * np.count_nonzero(ends > (1 - 2.0**-6) * 2.0**top) > len(ends)  # near the largest
         point = min(top, 0)
-        return {
-            "exponent": point,
-            "width": top + 1 - point,
-            "overflow": "saturate" if clamps else "wrap",
-        }
+        return {"exponent": point, "width": top + 1 - point, "overflow": "saturate" if clamps else "wrap"}
     width = _width(terms)
     return {} if width is None else {"width": width}
 
@@ -323,7 +315,7 @@ def _top(terms: _Terms, most: int) -> int | None:
     size = float(np.abs(terms.answers).max(initial=0.0))
     top = int(np.ceil(np.log2(size))) if size else most
     above = (np.frexp(terms.values)[1] > top + 1) & (terms.answers != 0)
-    return top if top < most and np.count_nonzero(above) >= _SEEN else None
+    return top if top < most and np.count_nonzero(above) >= ENOUGH else None
 
 
 def _width(terms: _Terms) -> int | None:
@@ -334,7 +326,7 @@ def _width(terms: _Terms) -> int | None:
     places = np.log2(lost[much]) - terms.exponents[much]
     whole = np.rint(places)
     found, counts = np.unique(whole[np.abs(places - whole) < _ROUNDED], return_counts=True)
-    if not len(found) or counts.max() < max(_SEEN, _MOST * np.count_nonzero(much)):
+    if not len(found) or counts.max() < max(ENOUGH, np.count_nonzero(much) / 2):
         return None
     width = int(found[np.argmax(counts)])
     return width if width >= 1 else None

@@ -35,12 +35,8 @@ Pass = tuple[Range, Range]
 Ranges = tuple[Sequence[Range], Sequence[Range]]
 """The parts of a and those of b that passes read."""
 KIND = "parts of one product"
-_MOST_PLACES = 16
-"""Significands with more places are not read in part: the pairs of bits would be too many."""
 _SHARE = 12
 """A round uses one query in 12 of those that are left, at most."""
-_MOST_PASSES = 6
-"""Passes of which every subset is compared with the counts; real units have four."""
 
 
 def find_passes(box: Box, bank: Bank, rng: np.random.Generator) -> list[tuple[Pass, ...]]:
@@ -104,7 +100,8 @@ def as_read(box: Box, lists: Sequence[Sequence[Pass]]) -> Box:
 @cache
 def _places(fmt: Format) -> int:
     """Places of the significands of an operand; 0 if there are too many."""
-    return fmt.fraction_bits + 1 if fmt.fraction_bits < _MOST_PLACES else 0
+    most = 16  # of more the pairs of bits would be too many
+    return fmt.fraction_bits + 1 if fmt.fraction_bits < most else 0
 
 
 def _one_product(takes: Signature, a: Floats, b: Floats, c: Floats, at: int | Numbers = 0) -> Operands:
@@ -223,7 +220,7 @@ def _subsets(counts: Floats, a: Sequence[Range], b: Sequence[Range]) -> list[tup
     """The pairs of a part of a and one of b that have the counts most nearly, the parts of a changing first;
     several lists if they have them equally, as long as all passes; empty for too many pairs."""
     pairs = [(one, other) for other in b for one in a]
-    if not 0 < len(pairs) <= _MOST_PASSES:
+    if not 0 < len(pairs) <= 6:  # real units have four passes
         return []
     every = (tuple(compress(pairs, kept)) for kept in product((True, False), repeat=len(pairs)))
     whole = _whole(counts)
@@ -291,10 +288,6 @@ def _divided(
 _LAW = (1, -1, -1, 1)
 """Signs of the answers to an operand, to its places before another one, to the rest with the hidden bit, and
 to the hidden bit alone. The sum is zero if no pass reads places on both sides."""
-_ROWS = 24
-"""Such sums for each place. A pass that reads both sides and rounds to nearest breaks the law in all."""
-_IN_EACH_MODE = 4
-"""Of these, rows that break it in every other rounding mode: more than ties could."""
 
 
 def _is_divided(
@@ -361,8 +354,9 @@ def _in_two(
     rounded = [mode(in_places) for mode in (np.rint, np.floor, np.ceil, _to_odd)]
     broken = np.array([(law * one).sum(axis=(0, 1)) != 0 for one in rounded])
     some = np.flatnonzero(broken[0] & ~tie & large)
-    chosen = some[np.argsort(-broken[:, some].sum(axis=0), kind="stable")][:_ROWS]
-    if len(chosen) < _ROWS or broken[:, chosen].sum(axis=1).min() < _IN_EACH_MODE:
+    rows, in_each_mode = 24, 4  # more than ties could break
+    chosen = some[np.argsort(-broken[:, some].sum(axis=0), kind="stable")][:rows]
+    if len(chosen) < rows or broken[:, chosen].sum(axis=1).min() < in_each_mode:
         return None
     first = np.concatenate([one[chosen] for one in numbers])
     factors = [first, np.tile(factor[chosen], 4)]

@@ -24,7 +24,7 @@ from golden.files.npyfile import read_arrays
 from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank, dense_view, selected, with_box_operands
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.evidence import Evidence, forced, weigh
+from golden.identify.blackbox.evidence import Evidence, forced, simplest, weigh
 from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.neighbourhood import nan_words, single_changes
@@ -35,7 +35,6 @@ from golden.identify.blackbox.sources import signature_from_options
 from golden.identify.blackbox.templates import skeletons
 from golden.identify.blackbox.unexplained import broken, unexplained
 from golden.identify.comparing import compare
-from golden.identify.minimising import costs
 from golden.identify.sample import picked
 from golden.model.instruction import Instruction
 from golden.program.signature import Bits, Operands, Signature
@@ -365,10 +364,9 @@ class _Passive:
 
     def _example(self, candidate: Candidate, wrong: Any) -> Example:
         """The simplest recorded dot product that the candidate gets wrong."""
-        part = self.whole.part(np.flatnonzero(wrong))
-        place = int(np.argmin(costs(self.takes, part.operands)))
-        operands = picked(part.operands, place)
-        return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
+        place = simplest(self.whole, np.flatnonzero(wrong))
+        operands = picked(self.whole.operands, place)
+        return Example(operands, int(self.whole.answers[place]), int(candidate.dot(**operands)))
 
 
 def _with_two_results(recording: Recording) -> Changed | None:

@@ -27,8 +27,6 @@ _COPIES, _COPIED = 64, ("wide", "cancelling", "half_ulp", "special_values")
 """Places of a batch that hold copies of one question of each of these kinds."""
 _SHARE_OF_COPIES = 20
 """At most one question in 20 of the budget is such a copy."""
-_TILES = 4
-"""Tiles of each of these kinds, each filled with one question."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +127,11 @@ def _at_places(box: Box, clean: Repeated, rng: Callable[..., np.random.Generator
             return replace(clean, differ=len(np.unique(block[other])), changed=cause_of(box, found))
         clean = replace(clean, places=copies)
     tile = box.tile
-    if tile is None or box.can_answer() < len(kinds) * _TILES * _SHARE_OF_COPIES:
+    each = 4  # tiles of each of these kinds, each filled with one question
+    if tile is None or box.can_answer() < len(kinds) * each * _SHARE_OF_COPIES:
         return clean
     # In a unit of tiles every row and column has to answer alike, too.
-    few = _questions(box.takes, _TILES, lambda place: rng(place, 2), kinds)
+    few = _questions(box.takes, each, lambda place: rng(place, 2), kinds)
     moved = at_every_place(box.takes, few, tile)
     changed = next((one for one in moved if one is not None), None)
     elements = box.takes.m * box.takes.n
@@ -214,8 +213,6 @@ _IN_A_ROW = 64
 """Times that a question is sent alone."""
 _TURNS = 2
 """How often each of some other questions precedes it."""
-_ALIKE = 512
-"""The largest batch made of one question."""
 CHANCE = "the box is not deterministic"
 STATE = "an answer of the box depends on earlier queries"
 COUNT = "an answer of the box depends on the number of earlier queries"
@@ -344,8 +341,9 @@ class _Experiments:
 
     def _in_copies(self, alone: int) -> Cause | None:
         """A batch of nothing else, twice, with another number of queries before it."""
-        size = len(self.one.batch["a"]) if self.one.batch is not None else _ALIKE
-        size = max(1, min(_ALIKE, size, self.box.can_answer() // 2 - 1))
+        most = 512
+        size = len(self.one.batch["a"]) if self.one.batch is not None else most
+        size = max(1, min(most, size, self.box.can_answer() // 2 - 1))
         first = self._ask(_copies(self.one.operands, size))
         self._alone()
         if first != self._ask(_copies(self.one.operands, size)):

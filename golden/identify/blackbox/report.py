@@ -293,8 +293,6 @@ def _as_read(one: Found) -> Instruction | None:
 
 STEPS = "## What it computes"
 """The heading above which a picture can stand."""
-_MOST_PLACES = 6
-"""Elements of one operand that a line shows."""
 
 
 def markdown(found: Found) -> str:
@@ -489,15 +487,15 @@ def _question(one: Property, formats: Mapping[str, Format]) -> str:
 
 def operands_text(operands: Operands, formats: Mapping[str, Format]) -> str:
     """The nonzero operands of one dot product: "a[0] = 0x3c00, c = 0x40000000"."""
-    words = []
+    words, most = [], 6  # elements of one operand
     for name, codes in operands.items():
         fmt, flat = formats.get(name), np.ravel(codes).tolist()
         some = [(place, code) for place, code in enumerate(flat) if code]
-        for place, code in some[:_MOST_PLACES]:
+        for place, code in some[:most]:
             at = f"{name}[{place}]" if np.ndim(codes) else name
             words.append(f"{at} = {hex(code) if fmt is None else hex_text(fmt, code)}")
-        if len(some) > _MOST_PLACES:
-            words.append(f"{len(some) - _MOST_PLACES} more of {name}")
+        if len(some) > most:
+            words.append(f"{len(some) - most} more of {name}")
     return ", ".join(words) or "all zero"
 
 

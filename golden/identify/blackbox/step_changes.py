@@ -305,14 +305,6 @@ def _converting(fmt: Format | None) -> Callable[[Operations], Operations]:
 # but for this, the ratio of its wrong answers to the box's is the same in all of them, whatever the exponent.
 
 
-_OFTEN = 3
-"""Wrong answers with the same ratio that are more than chance."""
-_TRIED = 2
-"""Pairs of values that are tried, the most common first."""
-_AROUND = 4
-"""Places around the width of an alignment at which the unit of the values may lie."""
-
-
 def replaced_values(one: Candidate, missed: Bank) -> Iterator[Move]:
     """One value of a sum replaced by another, as the questions that a candidate gets wrong suggest."""
     for value, by in _pairs(one, missed):
@@ -328,7 +320,7 @@ def replaced_values(one: Candidate, missed: Bank) -> Iterator[Move]:
 def _places(one: Candidate) -> list[int]:
     """Where the last place of an aligned sum may lie below its exponent."""
     widths = {bits for step in one.steps_of(Align) for _, bits in step.fraction_bits}
-    near = {bits + more for bits in widths for more in range(-_AROUND, _AROUND + 1)}
+    near = {bits + more for bits in widths for more in range(-4, 5)}
     return sorted(bits for bits in near if 0 <= bits <= MAX_FRACTION_BITS)
 
 
@@ -340,7 +332,8 @@ def _pairs(one: Candidate, missed: Bank) -> Iterator[tuple[int, int]]:
         if max(x.kind, y.kind) < Kind.INFINITY and x.value:
             odd = x.value.numerator // (x.value.numerator & -x.value.numerator)
             seen[odd, y.value / x.value] += 1
-    common = [pair for pair, count in seen.most_common(_TRIED) if count >= _OFTEN]
+    # Two pairs are tried; three wrong answers with the same ratio are more than chance.
+    common = [pair for pair, count in seen.most_common(2) if count >= 3]
     for odd, ratio in common:
         # In units in which both are whole numbers.
         value, by = odd * ratio.denominator, odd * ratio.numerator

@@ -11,14 +11,7 @@ from golden.identify.blackbox.step_registers import with_registers
 from golden.number.formats import Format, get_format
 from golden.number.frozen import replace
 from golden.program.compiling import holds
-from golden.program.steps import (
-    Additions,
-    Multiply,
-    Round,
-    SpecialValues,
-    Step,
-    Sum,
-)
+from golden.program.steps import Additions, Multiply, Round, SpecialValues, Step, Sum
 
 Steps = tuple[Step, ...]
 _NARROWED, _WHOLE = "narrowed", "whole"

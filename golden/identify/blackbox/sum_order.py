@@ -21,13 +21,7 @@ from golden.number.formats import Kind
 from golden.program.signature import Operands, Signature
 from golden.unit import Unit
 
-_HIGHEST = 60
-"""Exponent of M, if the formats reach that far."""
-_MOST_KEPT = 300
-"""Masks that are recorded for fits: they are much alike."""
 KIND = "masks"
-_WITHOUT_LIMITS = 1 << 30
-"""A query budget that no tree uses up."""
 _SCALES = ("scale_a", "scale_b")
 
 
@@ -85,11 +79,7 @@ def _codes(takes: Signature, sign: int, exponent: int, scaled: bool, shift: int 
 
 
 def _marks(
-    takes: Signature,
-    tiny: bool,
-    slots: Sequence[int] | None = None,
-    highest: int = _HIGHEST,
-    shift: int = 0,
+    takes: Signature, tiny: bool, slots: Sequence[int] | None = None, highest: int = 60, shift: int = 0
 ) -> _Marks | None:
     """M and y as far apart as the formats have them; `tiny`: y may need subnormal numbers. `slots`: where
     every scale block is one term. `shift`: as of `_codes`."""
@@ -150,7 +140,7 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
     operands, answers = box.ask(operands)
     if (operands["c"] != wanted).any():
         return None
-    kept = slice(None, None, max(len(pairs) // _MOST_KEPT, 1))
+    kept = slice(None, None, max(len(pairs) // 300, 1))  # masks are much alike
     bank.add(KIND, picked(operands, kept), answers[kept])
     codes, places_of = np.unique(answers, return_inverse=True)
     sizes = np.zeros(len(codes), np.int64)
@@ -281,7 +271,7 @@ def _infinite(box: Box, tried: Sequence[_Marks]) -> list[bool]:
 
 def tree_of_unit(unit: Unit, slots: Sequence[int] | None = None) -> Node | None:
     """The tree of a unit that can be queried without limits, found as that of a black box (`find_order`)."""
-    box = Box(dense_view(unit), _WITHOUT_LIMITS, math.inf)
+    box = Box(dense_view(unit), 1 << 30, math.inf)
     return find_order(box, Bank(box.takes), slots)
 
 
@@ -300,8 +290,7 @@ def masks(probe: Probe, pairs: Sequence[tuple[int, int]]) -> list[Shot]:
         all_left = (marks.terms - 2) * Fraction(2) ** marks.small
         shots = [
             probe.run(
-                f"X = 2^{marks.top} in {first}, -X in {second}, 2^{marks.small} elsewhere",
-                picked(whole, row),
+                f"X = 2^{marks.top} in {first}, -X in {second}, 2^{marks.small} elsewhere", picked(whole, row)
             )
             for row, (first, second) in enumerate(said)
         ]

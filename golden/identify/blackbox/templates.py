@@ -26,8 +26,6 @@ START_BITS = 24
 """Fraction bits of alignments in skeletons; fits change them."""
 _WIDE_BITS = 32
 """Fraction bits of a second alignment: a sum that was cut once is rarely cut at the same place again."""
-_HALF_WORD = 16
-"""Bits of a register for groups of integer products, to begin with: that of pairs of 8-bit products."""
 _RNE = "nearest_even"
 _F64 = get_format("f64")
 _MOST_SLICES = 8
@@ -185,10 +183,7 @@ def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
     for start in ("zero", "product"):
         yield (
             f"chain of fused multiply-adds from {start}, plus c",
-            [
-                Fma(to="dot", format=f.inner, rounding=_RNE, start=start),
-                f.adds(("c", "dot"), "sequential"),
-            ],
+            [Fma(to="dot", format=f.inner, rounding=_RNE, start=start), f.adds(("c", "dot"), "sequential")],
         )
     for name, products in f.either:
         yield f"{name} added to c one after the other", [*products, f.adds(("c", "products"), "sequential")]
@@ -258,12 +253,7 @@ def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
     inner = replace(last, to="total", format=f.inner)
     if isinstance(inner, Additions) and f.inner.is_float:
         inner = replace(inner, overflow="ieee")
-    return [
-        *steps[:-1],
-        inner,
-        *f.specials("total"),
-        replace(f.last(), zero="signed"),
-    ]
+    return [*steps[:-1], inner, *f.specials("total"), replace(f.last(), zero="signed")]
 
 
 # Operations one after the other -----------------------------------------------------------------------------
@@ -357,11 +347,7 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
         with_c = C in node.children
         terms = "groups" if kind == _EACH_ROUNDED else "products"
         # What this operation adds: c, its own products, and the results of the nodes below.
-        of = (
-            *(("c",) if with_c else ()),
-            *((terms,) if products else ()),
-            *(("addends",) if names else ()),
-        )
+        of = (*(("c",) if with_c else ()), *((terms,) if products else ()), *(("addends",) if names else ()))
         # Only the last result has d's format.
         out = f.d if last else f.inner
         to = "d" if last else f"r{len(operations)}"
@@ -661,8 +647,9 @@ def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
         two = [*f.products, dot, total, last]
         yield _one(f, f"sum of the products, then one with c that {overflow}s", two)
     # Groups of products meet in a register of their own before c is added.
+    half_word = 16  # that of pairs of 8-bit products
     for group, overflow in product(_divisions(f.takes.stored_k), ("wrap", "saturate")):
-        groups = Sum(of=("products",), to="groups", group=group, width=_HALF_WORD, overflow="saturate")
+        groups = Sum(of=("products",), to="groups", group=group, width=half_word, overflow="saturate")
         last = replace(f.last(), overflow=overflow)
         grouped_steps = [*f.products, groups, Sum(of=("groups", "c"), to="total"), last]
         yield _one(f, f"groups ({group[0]} {group[1]}) that saturate, and c: {overflow}", grouped_steps)
@@ -684,11 +671,7 @@ def _integer_chain(f: _Frame, slices: list[tuple[int, ...]], overflow: str, name
     of, operations = ("products", "c"), list[Operation]()
     for index, members in enumerate(slices):
         seed, last = operations[-1].to if operations else "c", index == len(slices) - 1
-        steps: list[Step] = [
-            *f.products,
-            Sum(of=of, to="total"),
-            replace(f.last(), overflow=overflow),
-        ]
+        steps: list[Step] = [*f.products, Sum(of=of, to="total"), replace(f.last(), overflow=overflow)]
         operations.append(operation(f.takes, steps, members, seed, (), f.d, "d" if last else f"r{index}"))
     return candidate(f.takes, operations, f"chain of sums ({name}), {overflow} after each")
 

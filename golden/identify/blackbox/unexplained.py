@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from golden.identify.blackbox.box import Bank, Mask
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.evidence import simplest
 from golden.identify.blackbox.missing_operands import as_own
 from golden.identify.diagnose.conditions import known, products_present, subnormal, zero_codes
-from golden.identify.minimising import costs
 from golden.identify.sample import listed, picked
 from golden.number.formats import Format, to_float
 from golden.program.signature import Operands
@@ -38,8 +38,6 @@ def unexplained(candidate: Candidate, *banks: Bank) -> tuple[str, ...]:
 
 _FEWEST = 12
 """Answers that are needed to decide a law."""
-_LARGE = 16
-"""Integers of this size change by less than a sixteenth when they are rounded, so ratios show the factor."""
 Values = npt.NDArray[np.float64]
 
 
@@ -143,7 +141,7 @@ def _factor(d: Format, one: _Alone) -> Fraction | None:
     if len(one.rows) < _FEWEST:
         return None
     # Integers are off by one at most after a rounding, which hides the factor of small answers.
-    least = 0 if d.is_float else _LARGE
+    least = 0 if d.is_float else 16
     large = np.abs(one.answers) >= least
     if np.count_nonzero(large) < _FEWEST:
         return None
@@ -211,9 +209,8 @@ def _instead(one: _Alone) -> Iterator[tuple[str, Values]]:
 
 def _shown(bank: Bank, text: str, rows: npt.NDArray[np.int64]) -> Law:
     """A law with the simplest of some questions."""
-    operands = picked(bank.operands, rows)
-    place = int(np.argmin(costs(bank.takes, operands)))
-    return Law(text, picked(operands, place), int(bank.answers[rows[place]]))
+    place = simplest(bank, rows)
+    return Law(text, picked(bank.operands, place), int(bank.answers[place]))
 
 
 def _number(value: Fraction) -> str:

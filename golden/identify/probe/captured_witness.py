@@ -30,9 +30,6 @@ from golden.vectors import captured
 from golden.vectors.captured import Captured
 
 Bits = npt.NDArray[Any]
-_PEERS = 12
-"""Files of other instructions with the same program that are searched if the first does not refute
-everything."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +172,8 @@ def _peers(ins: Instruction) -> list[Instruction]:
         and other.formats == ins.formats
         and arithmetic(other) == arithmetic(ins)
     ]
-    return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[
-        :_PEERS
-    ]
+    most = 12  # files that are searched if the first does not refute everything
+    return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[:most]
 
 
 def _another_function(ins: Instruction, one: Mutation) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from golden.identify.diagnose.datapath.signals import ShiftSignals
+from golden.identify.diagnose.datapath.terms import HUGE
 from golden.identify.diagnose.mutations.mutation import (
     Mutation,
     change,
@@ -212,19 +213,15 @@ def _left_out(ins: Instruction) -> Iterator[Mutation]:
         yield _shift(f"maximum-without-term-{j}-lost", text, leave, 1.15, of=(Align,))
 
 
-_FAR = 1 << 30
-"""An exponent below all others."""
-
-
 def _leave_out(s: ShiftSignals, term: int) -> None:
     """The maximum is taken over the other terms. A term alone has a maximum far below it: the shift distance
     is negative, which is a large one without its sign, so the term is lost, too."""
     left_out = (s.owner != "c") & (np.arange(len(s.owner)) == term)
     others = s.terms.finite & ~left_out
     some = others.any(axis=1, keepdims=True)
-    own = np.where(others, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
+    own = np.where(others, s.terms.exponent, -HUGE).max(axis=1, keepdims=True)
     lower = np.where(some, np.minimum(own, s.maximum), s.maximum)
-    floor = s.maximum - np.where(s.terms.finite, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
+    floor = s.maximum - np.where(s.terms.finite, s.terms.exponent, -HUGE).max(axis=1, keepdims=True)
     lower = np.where(floor > 0, s.maximum, lower)  # the floor decides, whoever takes part
     shift = s.shift - (s.maximum - lower)
     s.jammed = s.jammed | (shift < 0) | (left_out & s.terms.finite & ~some & (floor <= 0))

@@ -25,16 +25,7 @@ from golden.identify.diagnose.policy import RANGES
 from golden.model.instruction import Instruction
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES, ROUNDINGS
 from golden.program.program import Operation
-from golden.program.steps import (
-    Additions,
-    Fma,
-    Multiply,
-    Normalize,
-    Round,
-    SpecialValues,
-    Step,
-    format_of,
-)
+from golden.program.steps import Additions, Fma, Multiply, Normalize, Round, SpecialValues, Step, format_of
 
 _ROUNDING_STEPS = (Round, Fma, Additions, Multiply)
 _rounding = partial(signal, "rounding")
