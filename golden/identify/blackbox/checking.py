@@ -51,7 +51,7 @@ class Checking(Asking):
     solver: float = 0.0
 
     orders: list[fitting.Fit] = field(init=False, default_factory=list)
-    groups: Groups = field(init=False, default_factory=Groups)
+    groups: Groups = field(init=False, default=())
     passes: list[tuple[Pass, ...]] = field(init=False, default_factory=list)
     weighed: tuple[object, Evidence] | None = field(init=False, default=None)
     forced: list[Forced] = field(init=False, default_factory=list)
@@ -113,7 +113,7 @@ class Checking(Asking):
     ) -> fitting.Fit | None:
         """The result of the nearest skeletons, or of a candidate that was kept."""
         self._rank(ordinary, made)
-        first = fitting.of_both_kinds(self.ranked, STARTS.first)
+        first = fitting.various(self.ranked, STARTS.first)
         self._refit([kept, *first] if kept is not None else first, quick)
         now = self.state.fit
         if now is not None and now.wrong:

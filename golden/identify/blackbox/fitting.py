@@ -290,24 +290,6 @@ def various(fits: Iterable[Fit], most: int) -> list[Fit]:
     return [one for *_, one in sorted(turns, key=lambda turn: turn[:2])[:most]]
 
 
-def of_both_kinds(fits: Sequence[Fit], most: int) -> list[Fit]:
-    """The best ranked fits, of different shapes. If all of them round at every addition, or none does, the
-    last one is replaced by the best of the other kind if that is as near. In formats with few binades
-    ordinary operands do not distinguish an exact sum from rounded ones, and the keys of one do not lead to
-    the other."""
-    first = various(fits, most)
-    if len({_adds_rounded(one.candidate) for one in first}) != 1:
-        return first
-    kind = _adds_rounded(first[0].candidate)
-    near = (one for one in fits if _adds_rounded(one.candidate) != kind and one.wrong <= first[-1].wrong)
-    other = next(near, None)
-    return first if other is None else [*first[:-1], other]
-
-
-def _adds_rounded(one: Candidate) -> bool:
-    return any(isinstance(step, Additions | Fma) for operation in one.operations for step in operation.steps)
-
-
 def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
     """Fits only widths and roundings, in a few rounds; for a candidate that is far off, sticky bits, too."""
     for turn in range(4):

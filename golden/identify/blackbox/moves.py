@@ -75,10 +75,7 @@ def swapping_steps(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
 
 
 def replacing_step(step: Step, by: Step) -> Callable[[Steps], Steps]:
-    def change(steps: Steps) -> Steps:
-        return tuple(by if one == step else one for one in steps)
-
-    return change
+    return put_instead(step, (by,))
 
 
 def key_label(step: Step, key: str) -> str:
@@ -90,19 +87,9 @@ def shown_value(value: Any) -> str:
     if isinstance(value, Format):
         return value.name
     if isinstance(value, tuple):
-        return (
-            ", ".join(" ".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
-            or "none"
-        )
+        words = (" ".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
+        return ", ".join(words) or "none"
     return "none" if value is None else str(value)
-
-
-def without(step: Step) -> Callable[[Steps], Steps]:
-    return lambda steps: tuple(s for s in steps if s != step)
-
-
-def both_in_turn(first: Callable[[Steps], Steps], then: Callable[[Steps], Steps]) -> Callable[[Steps], Steps]:
-    return lambda steps: then(first(steps))
 
 
 def put_behind(step: Step, new: Step) -> Callable[[Steps], Steps]:

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.identify.blackbox import structure
 from golden.identify.blackbox.box import Bank
-from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.candidates import Candidate, with_results
 from golden.identify.blackbox.questions import AGREEING, ALONE, ENOUGH
-from golden.number.formats import Format, Kind
+from golden.identify.blackbox.step_registers import with_registers
+from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
+from golden.program.compiling import holds
 from golden.program.keys import NEGATE
 from golden.program.program import Operation
-from golden.program.steps import Multiply, Round, Scale, Step, Sum
+from golden.program.steps import Additions, Multiply, Round, Scale, SpecialValues, Step, Sum
 
 Signs = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -292,7 +293,7 @@ def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Can
     made = list(skeletons)
     for name, keys in shown.items():
         made = [_with_register(one, name, keys) for one in made] if keys else made
-    converted = [new for one in skeletons for new in structure.converted(one)] if shown["c"] else []
+    converted = [new for one in skeletons for new in converted(one)] if shown["c"] else []
     return [*made, *(_with_register(one, "c", shown["c"], alone=True) for one in converted)]
 
 
@@ -346,40 +347,57 @@ def _with_register(one: Candidate, name: str, keys: dict[str, Any], alone: bool 
 # Lost products ----------------------------------------------------------------------------------------------
 
 
-def with_lost_products(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
-    """Skeletons that lose the products which change no answer; empty if all products show, or none does, or
-    no skeleton loses exactly these.
-
-    A chain may add nothing to its earlier result. Then only the products of its last operation show."""
-    takes = bank.takes
-    if not all(takes.formats[name].is_float for name in "abd"):
-        return []
-    exponents = _exponents(bank)
-    lost = {k for k, values in exponents.items() if len(values) <= 1}
-    every = {exponent for k in lost for exponent in exponents[k]}  # that of no product where there is one
-    shown = exponents.keys() - lost
-    if not lost or not shown or len(every) > 1:
-        return []
-    earlier = [(one, _before_the_last(one)) for one in skeletons]
-    chains = [one for one, before in earlier if lost <= before and not shown & before]
-    made = (structure.uncounted(one, "c", linked=True) for one in chains)
-    return [one for one in made if one is not None]
+# What a program adds ----------------------------------------------------------------------------------------
 
 
-def _exponents(bank: Bank) -> dict[int, frozenset[int]]:
-    """By product, the exponents of the answers to it alone; only products with enough questions."""
-    terms = _terms(bank, "products")
-    found = {k: terms.answers[terms.places == k] for k in range(bank.takes.stored_k)}
-    # With fewer questions a product does not count as lost.
-    needed = 4
-    return {
-        k: frozenset((np.frexp(values[values != 0])[1] - 1).tolist())
-        for k, values in found.items()
-        if len(values) >= needed
-    }
+Steps = tuple[Step, ...]
+_NARROWED, _WHOLE = "narrowed", "whole"
+_F32 = get_format("f32")
 
 
-def _before_the_last(one: Candidate) -> frozenset[int]:
-    """The products of all operations except the last one that has any."""
-    *earlier, _ = [frozenset(o.k_index) for o in one.operations if o.k_index] or [frozenset()]
-    return frozenset().union(*earlier)
+def uncounted(one: Candidate, name: str) -> Candidate | None:
+    """A candidate whose sums omit c, or everything except c; its special values and its alignment stay. None
+    if that changes nothing or no unit can be it."""
+
+    def changed(step: Step) -> Step:
+        if not isinstance(step, Sum | Additions) or "c" not in step.of or len(step.of) == 1:
+            return step
+        return with_registers(step, tuple(n for n in step.of if n != "c") if name == "c" else ("c",))
+
+    return one.changed_to(o.with_steps(map(changed, o.steps)) if o.seed == "c" else o for o in one.operations)
+
+
+def overflowing(one: Candidate) -> Candidate | None:
+    """A candidate whose nonzero products are all infinite."""
+    factors = (one.takes.formats[name] for name in "ab")
+    least = sum(fmt.min_exponent - fmt.fraction_bits for fmt in factors if fmt.is_float)
+    return one.with_each_step(
+        lambda step: replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
+    )
+
+
+def converted(one: Candidate) -> Iterator[Candidate]:
+    """The same with separate operations that convert c and the result, from and to c's format or f32."""
+    inner = dict.fromkeys((one.takes.formats["c"], _F32))
+    yield from filter(None, (_converted(one, fmt) for fmt in inner))
+
+
+def _converted(one: Candidate, inner: Format) -> Candidate | None:
+    """A separate operation that converts c before anything reads it, and one that converts the result;
+    everything between is in one format."""
+    c, d = (one.takes.formats[name] for name in "cd")
+    used = {operation.to for operation in one.operations} | {operation.seed for operation in one.operations}
+    if not (c.is_float and d.is_float and holds(inner, c)) or used & {_NARROWED, _WHOLE}:
+        return None
+    *head, last = (replace(o, seed=_NARROWED) if o.seed == "c" else o for o in one.operations)
+    alone = replace(last.with_steps(_exact(("c",), inner, "nearest_even")), k_index=(), addends=())
+    first = replace(alone, seed="c", out_format=inner, to=_NARROWED)
+    end = replace(alone.with_steps(_exact(("c",), d, "nearest_even")), seed=_WHOLE, out_format=d, to="d")
+    middle = [*head, replace(last, to=_WHOLE)]
+    return one.with_operations((first, *(with_results(o, inner) for o in middle), end))
+
+
+def _exact(of: tuple[str, ...], fmt: Format, rounding: str, nan: int | None = None) -> Steps:
+    """The steps of an exact sum of existing registers, rounded once."""
+    last = Round(of=("total",), format=fmt, rounding=rounding, overflow="ieee", zero="signed")
+    return (SpecialValues(of=of, nan=nan), Sum(of=of, to="total"), last)

@@ -14,11 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from golden.identify.blackbox import fitting, structure
+from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.fitting import Fit
-from golden.identify.blackbox.one_term import as_rounded, with_factor, with_lost_products, with_signs
+from golden.identify.blackbox.one_term import (
+    as_rounded,
+    overflowing,
+    uncounted,
+    with_factor,
+    with_signs,
+)
 from golden.identify.blackbox.parts import Pass, with_parts
 from golden.identify.blackbox.questions import ALONE
 from golden.identify.blackbox.step_registers import of_operands, relabelled, with_registers
@@ -72,16 +78,13 @@ def counted(
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [one.with_last(result_fraction_bits=bits) or one for one in made]
     # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.
-    lost = with_lost_products(bank, made)
-    if lost:
-        return lost
     for kind, name in ALONE:
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):
-            found = [structure.uncounted(one, name) for one in made]
+            found = [uncounted(one, name) for one in made]
             left_out = [one for one in found if one is not None]
             if _overflows(alone):
-                left_out = [*filter(None, map(structure.overflowing, made)), *left_out]
+                left_out = [*filter(None, map(overflowing, made)), *left_out]
             made = left_out or made
     return made
 

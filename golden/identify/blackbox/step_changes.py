@@ -16,16 +16,15 @@ from golden.identify.blackbox.moves import (
     Move,
     Operations,
     Steps,
-    both_in_turn,
     exchange,
     made_as,
     put_before,
     put_behind,
+    put_instead,
     replacing_step,
     shown_value,
     swapping_steps,
     whole_change,
-    without,
 )
 from golden.identify.blackbox.step_registers import relabelled, with_registers
 from golden.identify.blackbox.templates import START_BITS, align, has_special
@@ -58,7 +57,7 @@ def structural(one: Candidate, hints: Hints) -> Iterator[Move]:
     """Steps inserted, removed or split."""
     for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
         for step in one.steps_of(kind):
-            yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", without(step))
+            yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", put_instead(step, ()))
     yield from _flushes(one)
     yield from _same_words(one, hints)
     yield from _numbers_for_nans(one, hints)
@@ -197,8 +196,12 @@ def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
             yield Move(f"normalize of {step.to}", f"{bits}, {mode}", put_behind(step, normal), 1)
             if wider is not None:
                 table = tuple((name, n + 1 if name == step.of[0] else n) for name, n in wider.fraction_bits)
-                before = replacing_step(wider, replace(wider, fraction_bits=table))
-                both = both_in_turn(before, put_behind(step, normal))
+                wide = replace(wider, fraction_bits=table)
+
+                def both(steps: Steps, wide: Step = wide, normal: Step = normal) -> Steps:
+                    new: dict[Step, Steps] = {wider: (wide,), step: (step, normal)}
+                    return tuple(one for now in steps for one in new.get(now, (now,)))
+
                 yield Move(f"normalize of {step.to}", f"{bits}, {mode}, one bit more before it", both, 1)
 
 

@@ -404,22 +404,15 @@ def of_both_signs(takes: Signature, negative: Sequence[int]) -> list[Candidate]:
 
 def grouped(takes: Signature, groups: Groups) -> list[Candidate]:
     """Candidates that sum the products of these groups first, with and without an exponent for a sum that
-    cancels, cut as masks showed."""
+    cancels."""
     f, everything = _Frame(takes), tuple(range(takes.stored_k))
     found: list[Candidate | None] = []
     for group in _divisions(takes.stored_k):
-        if sorted(_members(takes.stored_k, group)) == sorted(groups.members):
+        if sorted(_members(takes.stored_k, group)) == sorted(groups):
             found += _both(f, _grouped(f, group), everything)
             for met in (("dot",), ("groups", "dot")):
                 found += _both(f, _without_trace(_grouped(f, group), met), everything)
-
-    def measured(step: Step) -> Step:
-        if groups.cuts is None or not isinstance(step, Align) or "dot" in step.of:
-            return step
-        cut = groups.cuts[step.group is None]
-        return replace(step, fraction_bits=tuple((name, cut.bits) for name in step.of), rounding=cut.rounding)
-
-    return [one.with_each_step(measured) or one for one in found if one is not None]
+    return list(filter(None, found))
 
 
 def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = None) -> Candidate | None:
@@ -681,9 +674,8 @@ def rounded_trees(takes: Signature, tree: Node) -> Iterator[Candidate | None]:
     d = takes.formats["d"]
     wide = [fmt for fmt in map(get_format, ("f32", "f64")) if fmt.fraction_bits > d.fraction_bits]
     for inner in (d, *wide):
-        for late in (False, True) if inner != d and C in tree.children else (False,):
-            for how in _hows(takes, inner):
-                yield _Tree(takes, inner, how, late).candidate(tree)
+        for how in _hows(takes, inner):
+            yield _Tree(takes, inner, how).candidate(tree)
 
 
 @dataclass(frozen=True)
@@ -716,36 +708,23 @@ def _hows(takes: Signature, inner: Format) -> Iterator[_How]:
 
 @dataclass
 class _Tree:
-    """The operations for one tree, the lowest first, with results in `inner`; `late`: c is added in d's
-    format, after the sum of products was rounded to it."""
+    """The operations for one tree, the lowest first, with results in `inner`."""
 
     takes: Signature
     inner: Format
     how: _How
-    late: bool
     operations: list[Operation] = field(default_factory=list)
 
     def candidate(self, tree: Node) -> Candidate | None:
         """The program; None if no unit can have it."""
         d = self.takes.formats["d"]
-        if self.late:
-            (below,) = (one for one in tree.children if one != C)
-            if not isinstance(below, Node):
-                return None
-            dot = self._rounded(self._result(below), d)
-            self._write([self._adds(("c", "addends"), d)], (), "c", (dot,), d)
-        elif self.inner == d:
-            self._result(tree)
-        else:
-            self._rounded(self._result(tree), d)
+        result = self._result(tree)
+        if self.inner != d:
+            last = Round(of=("c",), format=d, rounding=_RNE, overflow="infinity", zero="signed")
+            self._write([last], (), result, (), d)
         whole = [*self.operations[:-1], replace(self.operations[-1], to="d")]
-        said = "" if self.inner == d else f" in {self.inner.name}{', then c' if self.late else ''}"
+        said = "" if self.inner == d else f" in {self.inner.name}"
         return candidate(self.takes, whole, f"{self.how.text()}{said} ({len(whole)} operations)")
-
-    def _rounded(self, result: str, d: Format) -> str:
-        """An earlier result rounded to d's format."""
-        last = Round(of=("c",), format=d, rounding=_RNE, overflow="infinity", zero="signed")
-        return self._write([last], (), result, (), d)
 
     def _result(self, node: Node) -> str:
         """Adds the operations of a node; returns the name of its result."""
@@ -799,8 +778,8 @@ class _Tree:
         of = ("c", "addends") if with_c else ("addends",)
         return self._write([self._adds(of)], (), "c" if with_c else "zero", tuple(results))
 
-    def _adds(self, of: tuple[str, ...], fmt: Format | None = None) -> Additions:
-        return Additions(order="sequential", of=of, to="d", format=fmt or self.inner, rounding=_RNE)
+    def _adds(self, of: tuple[str, ...]) -> Additions:
+        return Additions(order="sequential", of=of, to="d", format=self.inner, rounding=_RNE)
 
     def _write(
         self,

@@ -67,8 +67,7 @@ _OTHER_SUM = Finding(
     "see its steps",
     (),
     "The probes tell fused sums, trees and chains of multiply-adds of dense units apart. This unit adds, "
-    "scales or selects in another way; "
-    "the page of the instruction has step by step.",
+    "scales or selects in another way; the page of the instruction has step by step.",
 )
 
 
@@ -130,8 +129,7 @@ PROPERTIES = (
         "fraction-bits",
         "Fraction bits kept (F)",
         "How many bits below the largest term of a step are kept when the others are shifted to it. IEEE "
-        "operations keep those "
-        "of their format; an exact sum keeps all.",
+        "operations keep those of their format; an exact sum keeps all.",
         sum_properties.find_f,
         sum_properties.declared_f,
         r"fraction-bits-(plus|minus)-\d",
@@ -142,8 +140,7 @@ PROPERTIES = (
         "products",
         "Products in one step",
         "How many products are combined before the accumulator is rounded to the format of the result, and "
-        "in how many steps "
-        "the whole K is done.",
+        "in how many steps the whole K is done.",
         sum_properties.find_products,
         sum_properties.declared_products,
         r"chain-of-\d+(-interleaved)?",
@@ -162,8 +159,7 @@ PROPERTIES = (
         "exponent-floor",
         "Exponent floor",
         "The least exponent that terms are aligned to. It shows only where every term is tiny and c is "
-        "zero. Units without a "
-        "parameter for it are described by the last bit that they keep.",
+        "zero. Units without a parameter for it are described by the last bit that they keep.",
         sum_properties.find_floor,
         sum_properties.declared_floor,
         r"floor-.*",
@@ -236,8 +232,7 @@ PROPERTIES = (
         "integer-range",
         "Range of sums of products",
         "The least and the largest sum of all K products of integers, with c = 0: operands are signed in "
-        "two's complement, and "
-        "no product or sum of products is cut.",
+        "two's complement, and no product or sum of products is cut.",
         value_properties.find_range,
         value_properties.declared_range,
         r"sum-width-(16|24)|(a|b|operands)-read-as-.*",
@@ -246,9 +241,8 @@ PROPERTIES = (
         "inner-overflow",
         "Overflow inside a step",
         "Whether products or partial sums past the largest exponent of the result become infinite although "
-        "they cancel; of "
-        "integers that saturate, whether partial sums are clamped. (Sums that wrap come out the same in any "
-        "order.)",
+        "they cancel; of integers that saturate, whether partial sums are clamped. (Sums that wrap come out "
+        "the same in any order.)",
         value_properties.find_inner,
         value_properties.declared_inner,
         r"saturate-per-step",
