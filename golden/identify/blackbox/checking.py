@@ -85,14 +85,11 @@ class Checking(Asking):
             kept = self._begun(ordinary, of_groups, kept, quick=False)
             if kept is not None and not kept.wrong:
                 return
-        made = self._made()
-        self._begun(ordinary, made, kept)
         # 2. All orders of the tree. `orders` keeps the ranking for restarts.
-        starts = fitting.various(self.orders, STARTS.fits)
+        now = self._begun(ordinary, self._made(), kept)
         # 3. The keys found so far in other orders; then the nearest orders themselves.
-        now = self._reordered(made)
-        if now is not None and now.wrong:  # the order is wrong, or something apart from the order
-            self._refit([now, *starts], quick=True)
+        if now is not None and now.wrong:
+            self._refit([now, *self._others(now), *fitting.various(self.orders, STARTS.fits)], quick=True)
         # 4. More time for the best starts. After this stage `fit` is the candidate with the fewest wrong
         # answers.
         if self.state.fit is not None and self.state.fit.wrong:
@@ -119,22 +116,6 @@ class Checking(Asking):
         if now is not None and now.wrong:
             self._ask_wrong_again(now.candidate)
         return now
-
-    def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
-        """The result of the first starts, or another order with the same ends if that explains more."""
-        now = self.state.fit
-        if now is not None and now.wrong:
-            until = time.monotonic() + min(TIMES.orders, self.dense.left / 8)
-            self._also(starting_points.reordered(self.bank, now, made, until)[: STARTS.first])
-        return self.state.fit
-
-    def _also(self, starts: list[fitting.Fit]) -> None:
-        """Fits more starts, each for a short time, and ranks them with the earlier ones."""
-        now, before = self.state.fit, self.ranked
-        if starts and now is not None:
-            self._refit([*starts, now], quick=True)
-            every = {one.candidate.operations: one for one in (*before, *self.ranked)}
-            self.ranked = sorted(every.values(), key=lambda one: one.wrong)
 
     def _refit(self, starts: list[fitting.Fit], quick: bool = False) -> None:
         """Fits candidates until one explains the bank; without one keeps the nearest, and ranks the others

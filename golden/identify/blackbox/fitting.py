@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -27,7 +27,6 @@ from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.neighbourhood import nan_words, single_changes
 from golden.identify.blackbox.parts import reordered
 from golden.identify.blackbox.policy import FITS
-from golden.identify.blackbox.questions import KINDS
 from golden.identify.blackbox.step_changes import replaced_values
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
@@ -38,11 +37,8 @@ from golden.program.keys import CUT
 from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
-_SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
 _OFTEN, _WORDS = 6, 2
 """Answers that make a word common, and words of one sort that are tried."""
-_CAUSES = ": nans"
-"""End of the key of the table of NaN causes."""
 _MASKS = frozenset((MASKS,))
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
@@ -102,16 +98,11 @@ class Sample:
         return [self.bank.part(index) for index in self.others]
 
 
-def sample_of(
-    bank: Bank, one: Candidate, seed: int, most: int = FITS.sample, first: Set[str] = frozenset()
-) -> Sample:
-    """A sample for a candidate, `most` questions of each; those of the kinds `first` before others."""
-    rng = np.random.default_rng(seed)
-    wrong, early = bank.wrong(one.program), bank.is_of(first)
-    mixed = [
-        np.concatenate([rng.permutation(np.flatnonzero(mask & some)) for some in (early, ~early)])
-        for mask in (wrong, ~wrong)
-    ]
+def sample_of(bank: Bank, one: Candidate, seed: int) -> Sample:
+    """A sample for a candidate."""
+    rng, most = np.random.default_rng(seed), FITS.sample
+    wrong = bank.wrong(one.program)
+    mixed = [rng.permutation(np.flatnonzero(mask)) for mask in (wrong, ~wrong)]
     missed, right = (bank.part(index[:most]) for index in mixed)
     others = [index[most:] for index in mixed]
     parts = [others[0], *np.split(others[1], range(FITS.part, len(others[1]), FITS.part))]
@@ -408,21 +399,6 @@ def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
-    """After a change of the causes of NaNs, more of them: the table is found entry by entry, and no other
-    pass is needed between two entries."""
-    if not best.changes[-1].partition(" = ")[0].endswith(_CAUSES):
-        return best
-    for turn in range(FITS.causes):
-        sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
-        tried = (m for m in single_changes(best.candidate, hints) if m.key.endswith(_CAUSES))
-        better = _step(sample, best, tried, deadline) if best.wrong else None
-        if better is None:
-            break
-        best = better
-    return best
-
-
 _Scored = tuple[int, int, int, Move, Candidate]
 """Wrong answers on the sample, rank and place of a move; the move; and the candidate it makes."""
 
@@ -531,10 +507,6 @@ class Fitting:
             self._sample = best.candidate, sample_of(self.bank, best.candidate, 1)
         return self._sample[1]
 
-    def _step(self, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
-        better = _step(self._of(best), best, tried, deadline)
-        return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
-
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
         # While much is wrong, two keys at once compete with one, and come first if the time ends: a key that
         # makes up for two others explains a part of the answers, and leads away from them.
@@ -545,7 +517,7 @@ class Fitting:
         if best.wrong > len(self.bank) // FITS.apart:
             pairs = (replace(move, rank=move.rank + 2) for move in joint(best.candidate))
             tried = chain(pairs, tried)
-        return self._step(best, tried, deadline)
+        return _step(self._of(best), best, tried, deadline)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, joint(best.candidate), deadline)
+        return _step(self._of(best), best, joint(best.candidate), deadline)

@@ -344,9 +344,6 @@ def _with_register(one: Candidate, name: str, keys: dict[str, Any], alone: bool 
     return one.with_each_step(changed) or one
 
 
-# Lost products ----------------------------------------------------------------------------------------------
-
-
 # What a program adds ----------------------------------------------------------------------------------------
 
 

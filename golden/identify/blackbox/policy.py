@@ -134,7 +134,6 @@ class FitPolicy:
             they rank equally, because one counterexample is explained by many changes that are wrong
             elsewhere.
         extra: changes that are tried together with the best one; `of_a_key`: how many may belong to one key.
-        causes: entries that are added in a row to the table of NaN causes.
         far: a candidate wrong on more than one question in 8 is first fitted to those with few terms.
         apart: a candidate wrong on more than one question in 50 is changed in one key or two at once.
         few: ordinary questions on which all skeletons are ranked.
@@ -150,7 +149,6 @@ class FitPolicy:
     alike: int = 96
     extra: int = 40
     of_a_key: int = 6
-    causes: int = 12
     far: int = 8
     apart: int = 50
     few: int = 160

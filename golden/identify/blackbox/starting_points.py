@@ -7,8 +7,7 @@ these are ranked again: a skeleton that is far off as it was made can be the nea
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -17,7 +16,6 @@ import numpy as np
 from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.one_term import (
     as_rounded,
     overflowing,
@@ -46,24 +44,6 @@ from golden.program.steps import (
 
 _OWN = ("of", "to", "group", "format")
 """Keys that give the place of a step, not its arithmetic."""
-
-
-def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
-    """Skeletons with the ends of the best candidate that explain more of the whole bank than it does, the
-    best first. Special values, cuts and rounding are found with a wrong order, too; the questions that are
-    still wrong are few and not ordinary ones."""
-    sample = fitting.sample_of(bank, best.candidate, 1)
-    most, found = fitting.wrong_of(sample.glance, best.candidate), dict[object, Fit]()
-    for one in skeletons:
-        if time.monotonic() > deadline:
-            break
-        for new in with_ends(one, best.candidate):
-            if new.operations in found or fitting.wrong_of(sample.glance, new) >= most:
-                continue
-            wrong = sample.of_all(new, best.wrong)
-            if wrong < best.wrong:
-                found[new.operations] = Fit(new, wrong, best.changes)
-    return sorted(found.values(), key=lambda fit: (fit.wrong, fit.steps))
 
 
 def counted(
