@@ -51,7 +51,7 @@ class Checking(Asking):
     solver: float = 0.0
 
     orders: list[fitting.Fit] = field(init=False, default_factory=list)
-    groups: Groups = field(init=False, default=())
+    groups: Groups = field(init=False, default_factory=Groups)
     passes: list[tuple[Pass, ...]] = field(init=False, default_factory=list)
     weighed: tuple[object, Evidence] | None = field(init=False, default=None)
     forced: list[Forced] = field(init=False, default_factory=list)

@@ -40,7 +40,7 @@ from golden.identify.blackbox.missing_operands import as_own, with_all
 from golden.identify.blackbox.naming import nearest, with_names
 from golden.identify.blackbox.parts import as_read, find_passes
 from golden.identify.blackbox.policy import QUESTIONS
-from golden.identify.blackbox.product_groups import find_product_groups
+from golden.identify.blackbox.product_groups import Groups, find_product_groups
 from golden.identify.blackbox.recordings import Recording, dissect_recording
 from golden.identify.blackbox.report import IN_TURNS, Example, Found, of_modes, shortened
 from golden.identify.blackbox.unexplained import broken, unexplained
@@ -260,7 +260,7 @@ class _Search(Checking):
             if wrong:
                 said = f"{wrong} of {len(some)} of its questions, repeated, had another answer"
                 raise OperandError(f"{path}: {said}: the box is not deterministic, or not the one recorded")
-        self.bank, self.state.tree, self.groups = kept.bank, kept.tree, kept.groups
+        self.bank, self.state.tree, self.groups = kept.bank, kept.tree, Groups(kept.groups)
         self.passes = kept.passes
         self.turn = kept.turn
         self.codes.add(kept.bank.operands)
@@ -278,7 +278,7 @@ class _Search(Checking):
             return
         fit = self.state.fit
         text = None if fit is None else self._text(fit.candidate, "continued")[0]
-        shown = self.state.tree, self.groups, self.passes
+        shown = self.state.tree, self.groups.members, self.passes
         known = memory.Memory(self.bank, *shown, text, queries=self._queries, turn=self.turn)
         if fit is not None and text is not None:
             known.order, known.changes = fit.candidate.order, fit.changes

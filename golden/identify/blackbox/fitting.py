@@ -39,6 +39,8 @@ from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, S
 
 _OFTEN, _WORDS = 6, 2
 """Answers that make a word common, and words of one sort that are tried."""
+_CAUSES = ": nans"
+"""End of the key of the table of NaN causes."""
 _MASKS = frozenset((MASKS,))
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
@@ -517,7 +519,17 @@ class Fitting:
         if best.wrong > len(self.bank) // FITS.apart:
             pairs = (replace(move, rank=move.rank + 2) for move in joint(best.candidate))
             tried = chain(pairs, tried)
-        return _step(self._of(best), best, tried, deadline)
+        better = _step(self._of(best), best, tried, deadline)
+        # A table of causes of NaNs is found entry by entry: no other pass is needed between two entries.
+        while (
+            better is not None and better.wrong and better.changes[-1].partition(" = ")[0].endswith(_CAUSES)
+        ):
+            causes = (m for m in single_changes(better.candidate, self.hints) if m.key.endswith(_CAUSES))
+            more = _step(self._of(better), better, causes, deadline)
+            if more is None:
+                break
+            better = more
+        return better
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
         return _step(self._of(best), best, joint(best.candidate), deadline)

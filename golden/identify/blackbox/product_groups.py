@@ -23,6 +23,7 @@ from golden.identify.sample import picked
 from golden.kernels.sum_tree import C, Node
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands, Signature
+from golden.program.steps import MAX_FRACTION_BITS
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -89,9 +90,27 @@ class _Probe:
             return np.zeros(len(rows))
         return self.numbers(self.rest)[np.searchsorted(self.large, rows[:, 0])]
 
+    def kept(self, rows: Numbers, answers: Bits) -> Floats:
+        """How large the rest of y is in each answer."""
+        return np.abs(self.numbers(answers) - self._rest_of(rows))
 
-Groups = tuple[tuple[int, ...], ...]
-"""Products that are added before they are cut, each group of two or more."""
+
+@dataclass(frozen=True)
+class Cut:
+    """Where products that are small next to another one are cut: fraction bits below the large one, and the
+    rounding, as far as powers of two show it."""
+
+    bits: int
+    rounding: str
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Products that are added before they are cut, each group of two or more; how a product is cut next to
+    another one of its group, and next to one of another group."""
+
+    members: tuple[tuple[int, ...], ...] = ()
+    cuts: tuple[Cut, Cut] | None = None
 
 
 def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> Groups:
@@ -119,8 +138,41 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> Groups:
             most = 64
             kept = slice(None, None, max(len(rows) // most, 1))
             bank.add(KIND, picked(shown[1], kept), shown[2][kept])
-            return groups
-    return ()
+            m = probe.large[0]
+            own, other = sorted(groups, key=lambda one: m not in one)[:2]
+            rows = np.array([(m, next(i for i in one if i != m)) for one in (own, other)])
+            return Groups(groups, _cuts(probes, rows) if probe.against else None)
+    return Groups()
+
+
+def _cuts(probes: Sequence[_Probe], rows: Numbers) -> tuple[Cut, Cut] | None:
+    """How y is cut in two places. The least y that is not lost becomes the last place that is kept. A smaller
+    one is that place itself, or is a tie that was rounded up; with a rounding to one side none is lost."""
+    # 1. By sign of y, the binades from M down to the least y, and to what is left of it.
+    found: dict[int, tuple[Numbers, Numbers]] = {}
+    for probe in (one for one in probes if one.against):
+        last = _bisected(probe, rows)
+        shown = None if last is None else probe.left(rows, last.clip(0, len(probe.codes) - 1))
+        if last is None or shown is None or not shown[0].all():
+            return None
+        numbers = probe.kept(rows, shown[2])
+        found[probe.sign] = len(probe.codes) - last, probe.top + 1 - np.frexp(numbers)[1]
+    if len(found) < 2:
+        return None
+    # 2. Below the last place: nothing is kept (0), ties (1), or everything (2).
+    cuts: list[Cut] = []
+    for place in range(len(rows)):
+        bits = max(int(left[place]) for _, left in found.values())
+        plus, minus = (min(int(found[sign][0][place]) - bits, 2) for sign in (1, -1))
+        cuts.append(Cut(min(max(bits, 0), MAX_FRACTION_BITS), _ROUNDINGS.get((plus, minus), "toward_zero")))
+    return cuts[0], cuts[1]
+
+
+_ROUNDINGS = {
+    **{(1, 1): "nearest_away", (1, 0): "nearest_up", (0, 1): "nearest_down"},
+    **{(2, 0): "up", (0, 2): "down", (2, 2): "away"},
+}
+"""Roundings by what is kept of positive and of negative numbers below the last place, as in `_cuts`."""
 
 
 def _is_flat(tree: Node, k: int) -> bool:

@@ -404,15 +404,22 @@ def of_both_signs(takes: Signature, negative: Sequence[int]) -> list[Candidate]:
 
 def grouped(takes: Signature, groups: Groups) -> list[Candidate]:
     """Candidates that sum the products of these groups first, with and without an exponent for a sum that
-    cancels."""
+    cancels, cut as masks showed."""
     f, everything = _Frame(takes), tuple(range(takes.stored_k))
     found: list[Candidate | None] = []
     for group in _divisions(takes.stored_k):
-        if sorted(_members(takes.stored_k, group)) == sorted(groups):
+        if sorted(_members(takes.stored_k, group)) == sorted(groups.members):
             found += _both(f, _grouped(f, group), everything)
             for met in (("dot",), ("groups", "dot")):
                 found += _both(f, _without_trace(_grouped(f, group), met), everything)
-    return list(filter(None, found))
+
+    def measured(step: Step) -> Step:
+        if groups.cuts is None or not isinstance(step, Align) or "dot" in step.of:
+            return step
+        cut = groups.cuts[step.group is None]
+        return replace(step, fraction_bits=tuple((name, cut.bits) for name in step.of), rounding=cut.rounding)
+
+    return [one.with_each_step(measured) or one for one in found if one is not None]
 
 
 def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = None) -> Candidate | None:
