@@ -39,8 +39,8 @@ from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, S
 
 _OFTEN, _WORDS = 6, 2
 """Answers that make a word common, and words of one sort that are tried."""
-_CAUSES = ": nans"
-"""End of the key of the table of NaN causes."""
+_CAUSES = ": nans = "
+"""A change of the table of NaN causes."""
 _MASKS = frozenset((MASKS,))
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
@@ -521,10 +521,8 @@ class Fitting:
             tried = chain(pairs, tried)
         better = _step(self._of(best), best, tried, deadline)
         # A table of causes of NaNs is found entry by entry: no other pass is needed between two entries.
-        while (
-            better is not None and better.wrong and better.changes[-1].partition(" = ")[0].endswith(_CAUSES)
-        ):
-            causes = (m for m in single_changes(better.candidate, self.hints) if m.key.endswith(_CAUSES))
+        while better is not None and better.wrong and _CAUSES in better.changes[-1]:
+            causes = (m for m in single_changes(better.candidate, self.hints) if _CAUSES in m.text)
             more = _step(self._of(better), better, causes, deadline)
             if more is None:
                 break

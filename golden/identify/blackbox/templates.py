@@ -89,6 +89,31 @@ class _Frame:
         return any(self.takes.formats[name].is_float for name in "abc")
 
 
+_GUARD_BITS = range(1, 9)
+"""Fraction bits that a register between additions has more than d: a guard bit, up to a byte of them."""
+
+
+def guarded_formats(takes: Signature) -> list[Format]:
+    """Formats of registers that keep more of an intermediate result than d: guard bits, with d's exponents or
+    with one exponent bit more at the upper end, so that nothing overflows on the way."""
+    d = takes.formats["d"]
+    most = 52  # fraction bits of a format of one's own, as of f64
+    if not d.is_float or d.specials != "ieee" or d.exponent_bits + d.fraction_bits < 15:
+        return []
+    return [
+        replace(
+            d,
+            name=f"e{exponent_bits}m{bits}",
+            storage=64,
+            exponent_bits=exponent_bits,
+            fraction_bits=bits,
+        )
+        for exponent_bits in (d.exponent_bits, d.exponent_bits + 1)
+        for bits in (d.fraction_bits + guard for guard in _GUARD_BITS)
+        if bits <= most and exponent_bits <= _F64.exponent_bits
+    ]
+
+
 def has_special(takes: Signature) -> bool:
     """Whether an operand can be an infinity or a NaN: some formats have none, and integers have none."""
     operands = (fmt for name, fmt in takes.formats.items() if name != "d")
@@ -682,6 +707,10 @@ def rounded_trees(takes: Signature, tree: Node) -> Iterator[Candidate | None]:
     wide = [fmt for fmt in map(get_format, ("f32", "f64")) if fmt.fraction_bits > d.fraction_bits]
     for inner in (d, *wide):
         for how in _hows(takes, inner):
+            yield _Tree(takes, inner, how).candidate(tree)
+    # Registers with guard bits, between additions of exact products.
+    for inner, how in product(guarded_formats(takes), _hows(takes, d)):
+        if how.product is None and not how.turned:
             yield _Tree(takes, inner, how).candidate(tree)
 
 

@@ -20,12 +20,10 @@ from golden.identify.blackbox import (
     neighbourhood,
     starting_points,
     step_changes,
-    structure,
 )
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
-from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node
@@ -68,23 +66,6 @@ def test_a_plain_alignment_is_tried_in_the_place_of_one_that_was_fitted_at_a_wro
     plain = [move for move in joint_keys.joint(start) if move.value == "25, up, nothing else"]
     better = fitting._step(tried[1], tried[0], plain, time.monotonic() + 60)
     assert better is not None and better.wrong == 0
-
-
-@pytest.mark.long
-def test_one_product_and_c_show_the_ends_of_every_order() -> None:
-    """c is not read, zero times infinity is one, what is subnormal is flushed: as it was made, no chain of
-    fused multiply-adds is near."""
-    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
-    changed = {"start": "zero", "flush": "positive", "zero_times_infinity": "infinity"}
-    true = candidate(ins, {Fma: changed})
-    bank = bank_of(true, 6)
-    for kind, operands in simple(true.takes, 20, np.random.default_rng(3)):
-        bank.add(kind, operands, true.dot(**operands))
-    made = list(skeletons(true.takes, None))
-    plain = sorted(fitting.wrong_of(bank, one) for one in made)
-    best = starting_points.starts(bank, bank, made, time.monotonic() + 60)[0].candidate
-    assert [type(step) for step in best.operations[0].steps] == [Fma]
-    assert fitting.wrong_of(bank, best) < plain[0] // 4
 
 
 def test_ends_are_shown_for_chains_of_operations_too() -> None:
@@ -314,26 +295,6 @@ def test_orders_in_ones_complement_are_tried_before_those_without(monkeypatch: p
     search._first_candidate()
     words = [{s.complement for one in made for s in one.operations[0].steps_of(Sum)} for made in begun]
     assert words == [{"c"}, {"none"}]
-
-
-def test_the_sign_of_a_zero_c_shows_sums_in_ones_complement_and_nothing_else() -> None:
-    """Also of a sum that c is none of, and where c alone is answered by c."""
-    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
-    for of, complement in ((("groups",), "c"), (("dot", "c"), "c"), (("dot", "c"), "none")):
-        true = candidate(ins, {})
-        steps = [
-            replace(s, complement=complement) if isinstance(s, Sum) and s.of == of else s
-            for s in true.operations[0].steps
-        ]
-        made = true.with_operations(o.with_steps(steps) for o in true.operations)
-        assert made is not None
-        search = _Search(FunctionUnit(made.instruction.dot, ins.formats, ins.k, "unit"), 60, 60_000, 0, None)
-        search._ask_zero_c()
-        assert bool(len(search.bank)) == (complement == "c"), of
-        wanted = made.operations[0].steps_of(Sum)
-        assert any(
-            one.operations[0].steps_of(Sum) == wanted for one in (*structure.in_complement(true), true)
-        )
 
 
 def test_of_a_candidate_that_is_wrong_on_a_handful_more_is_asked_first(

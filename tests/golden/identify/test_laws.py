@@ -12,19 +12,13 @@ import numpy as np
 import pytest
 
 import golden
-from golden import stimuli
 from golden.identify.blackbox.box import Bank, Box
-from golden.identify.blackbox.candidates import candidate_of
-from golden.identify.blackbox.evidence import NamedChange
-from golden.identify.blackbox.fitting import Fit, wrong_of
 from golden.identify.blackbox.missing_operands import with_all
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.report import Found
 from golden.identify.blackbox.sum_order import find_order
-from golden.identify.blackbox.unexplained import Law, broken, without_invented_words
-from golden.number.frozen import replace
+from golden.identify.blackbox.unexplained import Law, broken
 from golden.program.program import ABSENT
-from golden.program.steps import SpecialValues
 from golden.unit import FunctionUnit
 
 FLOATS = {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
@@ -144,29 +138,6 @@ def test_a_tree_that_the_candidate_contradicts_is_said_to_be() -> None:
     for wrong in (24, 0):
         found = Found("a box", VOLTA, None, {"masks": (wrong, 42)}, (), order="(c + 0 + 1 + 2 + 3)")
         assert (said in found.report) == (wrong > 0)
-
-
-@pytest.mark.parametrize("finite_wrong", [True, False])
-def test_words_for_nans_that_are_numbers_go_where_numbers_are_wrong(finite_wrong: bool) -> None:
-    operands = {}
-    for index, kind in enumerate(("wide", "special_values")):
-        part = stimuli.generate(VOLTA, kind, 60, np.random.default_rng(index))
-        operands = {
-            name: np.concatenate([operands[name], part[name]]) if operands else part[name] for name in "abc"
-        }
-    bank = Bank(candidate_of(VOLTA, VOLTA).takes)
-    bank.add("wide", operands, VOLTA.dot(**operands) ^ np.uint32(finite_wrong))
-    nans = (("a", 0x7FFFFFFF), ("factor", 1))
-    made = candidate_of(VOLTA, VOLTA).with_each_step(
-        lambda step: replace(step, nans=nans) if isinstance(step, SpecialValues) else step
-    )
-    assert made is not None
-    told = ["special_values of products and c: nans = a 2147483647, factor 1", "round of total: nan = 1"]
-    found = without_invented_words(Fit(made, wrong_of(bank, made), [NamedChange(one) for one in told]), bank)
-    words = {step.nans for one in found.candidate.operations for step in one.steps_of(SpecialValues)}
-    assert words == ({nans[:1]} if finite_wrong else {nans})
-    assert found.changes == (told[1:] if finite_wrong else told)
-    assert found.wrong == wrong_of(bank, found.candidate)
 
 
 def test_numbers_beyond_doubles_are_compared_without_a_warning() -> None:

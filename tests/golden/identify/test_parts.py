@@ -13,7 +13,7 @@ from golden.identify.blackbox import fitting, moves, neighbourhood, parts
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate_of
 from golden.identify.blackbox.product_groups import find_product_groups
-from golden.identify.blackbox.replaced_values import replaced_values
+from golden.identify.blackbox.step_changes import replaced_values
 from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.templates import skeletons
 from golden.number.frozen import replace

@@ -17,7 +17,7 @@ from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.errors import SpecError
-from golden.identify.blackbox import fitting, structure, sum_order
+from golden.identify.blackbox import fitting, step_registers, sum_order
 from golden.identify.blackbox.box import Bank, Box
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.fitting import Fit, fit, rank, wrong_of
@@ -25,7 +25,7 @@ from golden.identify.blackbox.joint_keys import joint
 from golden.identify.blackbox.moves import Hints
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.neighbourhood import single_changes
-from golden.identify.blackbox.one_term import as_rounded, with_lost_products, with_register_limits
+from golden.identify.blackbox.one_term import as_rounded, with_register_limits
 from golden.identify.blackbox.product_groups import Cut, find_product_groups
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.starting_points import counted
@@ -106,7 +106,7 @@ def test_a_rounding_for_each_register_follows_the_registers_of_its_step() -> Non
                     assert tuple(name for name, _ in step.rounding) == step.of, move.text
                     tried += 1
     assert tried > 100
-    alone = structure.with_registers(one.operations[0].steps_of(Align)[0], ("c",))
+    alone = step_registers.with_registers(one.operations[0].steps_of(Align)[0], ("c",))
     assert isinstance(alone, Align) and alone.rounding == "up"
 
 
@@ -392,18 +392,6 @@ def test_in_a_chain_that_turns_the_sum_so_far_each_product_has_a_sign_of_its_own
     assert true.operations in [one.operations for one in found]
     assert all(sum(bool(o.k_index) for o in one.operations) > 1 for one in found)
     assert counted(asked(two.instruction), made) == made
-
-
-def test_a_chain_that_loses_what_it_made_before_is_seen_by_products_that_no_answer_shows() -> None:
-    """Those of the first operation: what stands in the place of c is left out."""
-    made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
-    two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
-    true = structure.uncounted(two, "c", linked=True)
-    assert true is not None
-    found = with_lost_products(asked(true.instruction), made)
-    assert true.operations in [one.operations for one in found]
-    assert all(one.operations[0].k_index == two.operations[0].k_index for one in found)
-    assert not with_lost_products(asked(two.instruction), made)
 
 
 def test_one_term_shows_how_results_are_rounded_before_orders_are_compared() -> None:

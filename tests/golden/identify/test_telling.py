@@ -19,7 +19,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.moves import Hints
 from golden.identify.blackbox.neighbourhood import single_changes
-from golden.identify.blackbox.questions import KINDS, among_zeros, simple, vanishing
+from golden.identify.blackbox.questions import KINDS, among_zeros, simple
 from golden.identify.blackbox.templates import align, skeletons
 from golden.model.instruction import Instruction
 from golden.program.keys import Candidate as MaximumOf
@@ -439,49 +439,6 @@ def test_a_candidate_starts_again_with_what_its_order_aligns_to() -> None:
     assert not discriminate.other_starts(start.candidate, [fitting.Fit(made, 0)], bank, time.monotonic() + 60)
 
 
-def _flushing() -> tuple[_Search, Candidate]:
-    """A search that knows three hundred answers, and what is wrong on few of them: of
-    other operands hardly any show it."""
-    ins = resolve("cdna2:v_mfma_f32_32x32x8bf16_1k")
-    true = candidate(ins)
-    (operation,) = true.operations
-    steps = [replace(s, flush="positive") if s.to == "groups" else s for s in operation.steps]
-    near = true.with_operations([operation.with_steps(steps)])
-    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 25_000, 0, None)
-    operands = stimuli.generate(ins, "narrow", 300, np.random.default_rng(1))
-    asked = vanishing(ins, 1000, np.random.default_rng(2))
-    assert near is not None and asked is not None
-    told = np.flatnonzero(true.dot(**asked) != near.dot(**asked))[:6]
-    for kind, part in (
-        ("narrow", operands),
-        ("shrunk", {name: codes[told] for name, codes in asked.items()}),
-    ):
-        search.bank.add(kind, *search.dense.ask(part))
-    search.state.fit, search.kept_back = fitting.Fit(near, len(told)), 0
-    search.state.differing = {"narrow": (0, 1000)}
-    return search, near
-
-
-def test_what_the_last_questions_show_is_repaired() -> None:
-    search, near = _flushing()
-    assert search._fit_to_the_last()  # as long as there are questions, they come first
-    assert search.state.fit is not None and search.state.fit.candidate is near
-    search.asks = search.dense.queries
-    assert not search._fit_to_the_last()
-    assert search.state.fit.wrong == 0 and not search.state.differing
-    assert search.state.fit.candidate is not near
-
-
-def test_a_candidate_that_is_wrong_on_a_handful_is_asked_about_after_all_efforts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    search, near = _flushing()
-    for name in ("_shrink", "_refit"):
-        monkeypatch.setattr(_Search, name, lambda *given, **more: None)
-    assert search._check()
-    assert search.state.fit == fitting.Fit(near, 6) and search._share_left() < search._least
-
-
 SCALED = golden.instruction(
     "blackwell",
     "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X.m128n8k32.f32.e3m2.e3m2.ue8m0",
@@ -511,36 +468,3 @@ def test_what_a_unit_keeps_below_the_last_bit_of_a_candidate_is_asked_for() -> N
     search.state.fit = fitting.Fit(stand_in(ins), 0)
     assert any(search._round(256) for _ in range(6))
     assert search.state.differing["below_power"][0]
-
-
-def test_operands_below_the_last_bit_tell_a_unit_that_keeps_more_beside_some() -> None:
-    """Of all that the wider stand-in answers otherwise, a few of each kind show where it is the unit."""
-    ins = golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_fp8")
-    own = stand_in(ins)
-    asked = discriminate.below_the_last_bit(own, 500, lambda *n: np.random.default_rng(n))
-    assert asked is not None and len(asked["a"]) < 500
-    assert (ins.dot(**asked) != own.dot(**asked)).any()
-    exact = candidate(golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"))
-    assert discriminate.below_the_last_bit(exact, 10, lambda *n: np.random.default_rng(n)) is None
-
-
-@pytest.mark.parametrize("place", [1, 2, 3])
-def test_the_sign_of_what_is_flushed_is_asked_among_zeros_of_that_sign(place: int) -> None:
-    """Products, sums of four, and sums with c: each -0 shows where all that is added to it is -0, too."""
-    true = candidate(resolve("cdna2:v_mfma_f32_32x32x8bf16_1k"))
-    (operation,) = true.operations
-    steps = list(operation.steps)
-    steps[place] = replace(steps[place], flush="positive")
-    rival = true.with_operations([operation.with_steps(steps)])
-    assert rival is not None
-    asked = vanishing(true.instruction, 1000, np.random.default_rng(2))
-    assert asked is not None and (true.dot(**asked) != rival.dot(**asked)).sum() > 4
-    told = discriminate.questions(
-        true, [("flush", rival)], 50, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
-    )
-    assert told is not None and (true.dot(**told) != rival.dot(**told)).any()
-
-
-def test_units_without_signs_have_no_questions_that_vanish() -> None:
-    ins = resolve("ampere:mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32")
-    assert vanishing(candidate(ins).instruction, 10, np.random.default_rng(2)) is None

@@ -3,7 +3,6 @@ them from units of one, and the changes that lead there."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import golden
 from golden import stimuli
 from golden.catalog.unit_files import build_instruction
-from golden.identify.blackbox import fitting, joint_keys, neighbourhood, starting_points, structure
+from golden.identify.blackbox import fitting, joint_keys, neighbourhood, starting_points
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate, candidate
 from golden.identify.blackbox.dissecting import dissect
@@ -95,24 +94,6 @@ def test_products_that_are_normalised_are_aligned_to_another_width_at_once() -> 
     assert lead_to(joint_keys.joint(start), start, bulk(kind=Multiply, normalize=True))
 
 
-def test_one_operation_as_more_answers_alike() -> None:
-    orders = skeletons(signature_of(BULK), None)
-    one = next(one for one in orders if one.order == "aligned dot product, rounded, plus c")
-    two, converted = structure.twins(one)
-    assert [len(found.operations) for found in (one, two, converted)] == [1, 2, 3]
-    narrow = golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16")
-    chain = candidate(signature_of(narrow), narrow.program.operations, "given")  # with all words of NaNs
-    assert chain is not None
-    (f32,) = (
-        found.operations for found in structure.twins(chain) if found.operations[0].out_format.bits > 16
-    )
-    assert [o.out_format.name for o in f32] == ["f32"] * (len(f32) - 1) + ["f16"]
-    for kind in ("narrow", "wide", "cancelling", "subnormal", "tie"):
-        operands = stimuli.generate(BULK, kind, 20, np.random.default_rng(1))
-        for found in (two, converted):
-            assert np.array_equal(found.dot(**operands), one.dot(**operands))
-
-
 def test_what_no_finite_answer_shows_is_left_out_of_the_sums_to_begin_with() -> None:
     orders = skeletons(signature_of(BULK), None)
     for added, lost in ((("c",), "addends"), (("addends",), "c")):
@@ -120,18 +101,6 @@ def test_what_no_finite_answer_shows_is_left_out_of_the_sums_to_begin_with() -> 
         found = starting_points.counted(few(true), orders)
         assert any(lost not in step.of for o in found[0].operations for step in o.steps_of(Sum))
     assert starting_points.counted(few(bulk()), orders) == orders
-
-
-def test_another_order_is_found_with_the_ends_of_the_best_one() -> None:
-    """All that the unit rounds, it rounds to odd: every order as it was made is far off."""
-    true = bulk()
-    bank, orders = few(true), skeletons(true.takes, None)
-    near = fitting._rounding(next(one for one in orders if one.order == "one exact sum"), "to_odd")
-    assert near is not None
-    best = fitting.Fit(near, fitting.wrong_of(bank, near))
-    assert 0 < best.wrong < min(fitting.wrong_of(bank, one) for one in orders)
-    found = starting_points.reordered(bank, best, orders, time.monotonic() + 60)
-    assert found and found[0].wrong < best.wrong
 
 
 def test_masks_show_the_order_where_products_overflow_early() -> None:
