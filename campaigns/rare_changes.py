@@ -321,29 +321,46 @@ def draw(words: Words, root: Word, count: int, rng: random.Random) -> list[Chang
     return found
 
 
+class Drawn:
+    """The circuit of an instruction with its default vectors: what both examinations of it begin with.
+
+    Raises:
+        CircuitError: it has none.
+    """
+
+    def __init__(self, name: str, count: int) -> None:
+        self.ins = resolve(name).stateless
+        self.made, self.places = circuit(self.ins)
+        self.root = self.made.outputs["d"]
+        self.own = order([self.root])
+        self.points = {word: label for label, word in self.made.points.items()}
+        self.vectors = default_set(self.ins, count, seed=1)
+        self.columns = columns_of(self.vectors, self.places)
+
+    def values(self, start: int, end: int) -> dict[Word, Values]:
+        """The numbers of every word for a chunk of the vectors."""
+        base: dict[Word, Values] = {}
+        for word in self.own:
+            base[word] = _value(word, base, self.columns, slice(start, end))
+        return base
+
+
 def examine_random(name: str, each: int, seed: str, count: int, prove: float) -> list[dict[str, Any]]:
     """Random changes of one instruction, a row each."""
-    ins, rng = resolve(name).stateless, random.Random(f"{name} {seed}")
     try:
-        made, places = circuit(ins)
+        drawn = Drawn(name, count)
     except CircuitError as error:
         return [{"name": name, "state": "no circuit", "why": str(error)}]
-    words, root = made.words, made.outputs["d"]
-    own = order([root])
-    points = {word: label for label, word in made.points.items()}
-    changes = draw(words, root, each, rng)
-    drawn = default_set(ins, count, seed=1)
-    columns = columns_of(drawn, places)
+    root = drawn.root
+    changes = draw(drawn.made.words, root, each, random.Random(f"{name} {seed}"))
     # Few vectors first: most changes are seen by them.
     edges = [0, 2000, *range(20_000, count, 20_000), count]
     for start, end in pairwise(edges):
         open_ = [change for change in changes if change.shown < LEAST]
         if not open_ or start >= end:
             break
-        base: dict[Word, Values] = {}
-        for word in own:
-            base[word] = _value(word, base, columns, slice(start, end))
-        if (base[root] != drawn.d[start:end]).any():
+        base = drawn.values(start, end)
+        if (base[root] != drawn.vectors.d[start:end]).any():
             return [{"name": name, "state": "the circuit is not the model"}]
         for change in open_:
             change.run(base, root, end - start)
@@ -351,23 +368,20 @@ def examine_random(name: str, each: int, seed: str, count: int, prove: float) ->
     for change in changes:
         row = {"name": name, "word": repr(change.word), "what": change.what, "met": change.met}
         row |= {"shown": change.shown, "draw": seed}
-        row["made of"] = _text(change.word, points)
+        row["made of"] = _text(change.word, drawn.points)
         if change.shown < LEAST:
-            row |= settled(ins, made, change, columns, places, prove)
+            row |= settled(drawn, change, prove)
         rows.append(row)
     return rows
 
 
-def settled(
-    ins: Instruction, made: Circuit, change: Change, columns: Mapping[str, Values],
-    places: Mapping[str, tuple[str, int]], seconds: float,
-) -> dict[str, Any]:  # fmt: skip
+def settled(drawn: Drawn, change: Change, seconds: float) -> dict[str, Any]:
     """Whether a change that is hardly seen can be seen at all."""
-    start = time.monotonic()
+    start, made = time.monotonic(), drawn.made
     problem = Problem(
-        made.words, made.points, made.facts, made.outputs["d"], change.root, made.assumed,
-        {name: [int(code) for code in column[:VECTORS]] for name, column in columns.items()},
-        {name: ins.code_format(operand).bits for name, (operand, _) in places.items()},
+        made.words, made.points, made.facts, drawn.root, change.root, made.assumed,
+        {name: [int(code) for code in column[:VECTORS]] for name, column in drawn.columns.items()},
+        {name: drawn.ins.code_format(operand).bits for name, (operand, _) in drawn.places.items()},
         made.codes,
     )  # fmt: skip
     verdict, values = searched(Sweep(problem, start + seconds)) if seconds else (OPEN, None)
@@ -390,14 +404,11 @@ def single_bits(different: Values) -> tuple[Values, Values]:
 def examine_comparisons(name: str, count: int) -> list[dict[str, Any]]:
     """The bits of a program's comparisons that fewer than LEAST of the default vectors decide, a row each; in
     front of them how many bits there are."""
-    ins = resolve(name).stateless
     try:
-        made, places = circuit(ins)
+        drawn = Drawn(name, count)
     except CircuitError as error:
         return [{"name": name, "state": "no circuit", "why": str(error)}]
-    root = made.outputs["d"]
-    own, live = order([root]), live_bits(root)
-    points = {word: label for label, word in made.points.items()}
+    root, own, live = drawn.root, drawn.own, live_bits(drawn.root)
     # What follows a word: all that is computed again where it changes.
     users: dict[Word, list[Word]] = defaultdict(list)
     for word in own:
@@ -412,15 +423,11 @@ def examine_comparisons(name: str, count: int) -> list[dict[str, Any]]:
             seen.update(new)
             todo += new
         follows[word] = [other for other in own if other in seen and other is not word]
-    drawn = default_set(ins, count, seed=1)
-    columns = columns_of(drawn, places)
     met: dict[Word, Counter[int]] = {word: Counter() for word in compared}
     shown: dict[Word, Counter[int]] = {word: Counter() for word in compared}
     for start in range(0, count, 20_000):
         end = min(start + 20_000, count)
-        base: dict[Word, Values] = {}
-        for word in own:
-            base[word] = _value(word, base, columns, slice(start, end))
+        base = drawn.values(start, end)
         for word in compared:
             first, second = (base[arg] for arg in word.args)
             if first.dtype != second.dtype:
@@ -441,7 +448,7 @@ def examine_comparisons(name: str, count: int) -> list[dict[str, Any]]:
     for word in compared:
         for bit in range(word.args[0].width):
             if shown[word][bit] < LEAST:
-                row = {"name": name, "word": _text(word, points), "bit": bit}
+                row = {"name": name, "word": _text(word, drawn.points), "bit": bit}
                 found.append(row | {"met": met[word][bit], "shown": shown[word][bit]})
     return found
 
@@ -466,13 +473,18 @@ def _text(word: Word, points: Mapping[Word, str], depth: int = 2) -> str:
     return f"{word.op}({', '.join(_text(arg, points, depth - 1) for arg in word.args)})"
 
 
-def campaign(given: argparse.Namespace) -> None:
-    """Draws programs and changes them, until there are so many changes; prints those that are hardly seen."""
+def turns(given: argparse.Namespace, count: int) -> list[str]:
+    """Programs drawn from the groups in turn, or those that are named."""
     rng = random.Random(given.seed)
     groups = [[name] for name in given.names] or programs()
-    turns = [rng.choice(groups[n % len(groups)]) for n in range(-(-given.random // given.each))]
+    return [rng.choice(groups[n % len(groups)]) for n in range(count)]
+
+
+def campaign(given: argparse.Namespace) -> None:
+    """Draws programs and changes them, until there are so many changes; prints those that are hardly seen."""
+    names = turns(given, -(-given.random // given.each))
     tasks = (
-        (name, given.each, f"{given.seed} {n}", given.count, given.prove) for n, name in enumerate(turns)
+        (name, given.each, f"{given.seed} {n}", given.count, given.prove) for n, name in enumerate(names)
     )
     rows: list[dict[str, Any]] = []
     for _, found in runner.results(examine_random, tasks, given.jobs, seconds=given.seconds):
@@ -488,11 +500,8 @@ def campaign(given: argparse.Namespace) -> None:
 
 def compare(given: argparse.Namespace) -> None:
     """Examines the comparisons of some programs; prints how many of their bits are hardly seen."""
-    rng = random.Random(given.seed)
-    groups = [[name] for name in given.names] or programs()
-    names = [rng.choice(groups[n % len(groups)]) for n in range(given.comparisons)]
     rows: list[dict[str, Any]] = []
-    tasks = ((name, given.count) for name in names)
+    tasks = ((name, given.count) for name in turns(given, given.comparisons))
     for _, found in runner.results(examine_comparisons, tasks, given.jobs, seconds=given.seconds):
         rows += found
         never = sum(row.get("shown") == 0 for row in found)
