@@ -87,12 +87,12 @@ def flash(
     ]
     results, logarithms = (np.stack(one) for one in zip(*found, strict=True))
     # The word of a NaN that a conversion to 16 bits gives.
-    nan = 0x7FFF
+    nan_word = 0x7FFF
     if parts == 1:
         logarithm = np.where(np.isneginf(logarithms[0]), np.float32(np.inf), logarithms[0])
-        return encode(results[0][..., :head], get_format(fmt), nan), logarithm
+        return encode(results[0][..., :head], get_format(fmt), nan_word), logarithm
     total, logarithm = _combined(results[..., :head], logarithms, _COMBINED_ROWS[tile])
-    return encode(total, get_format(fmt), nan), logarithm
+    return encode(total, get_format(fmt), nan_word), logarithm
 
 
 def math(q: Numbers, k: Numbers, v: Numbers, *, scale: float | None = None, causal: bool = False) -> Numbers:

@@ -239,11 +239,11 @@ def _check_lemma(proof: Certificate, place: int, question: str | None, solvers: 
         return "the growth of products"
     # Seconds for a question about sums: most take a tenth of one, and what is open then is open after a
     # minute.
-    sums = 4.0
+    sum_seconds = 4.0
     if lemma.method == LINEAR:
         for bits in LOWEST:
             text = question if bits == LOWEST[0] else _lowest(proof, lemma, bits)
-            answer, name = solvers.of(text, sums)
+            answer, name = solvers.of(text, sum_seconds)
             if answer == NEVER:
                 return f"values, and {name} for the lowest bit{'s' if bits > 1 else ''}"
             if answer != UNKNOWN:

@@ -293,9 +293,9 @@ class Sweep:
         # Share of an equality's seconds for a word between the points: it may look like another by chance.
         between = 0.25
         # Seconds for all cases of one equality; the first one that has no answer ends them.
-        cases = 600.0
+        case_seconds = 600.0
         # Seconds for all cases of one shifter.
-        shift_cases = 60.0
+        shift_seconds = 60.0
         for each in candidates[:2]:
             if (new, each.word) in self._failed:
                 continue
@@ -308,9 +308,9 @@ class Sweep:
             )
             if answer.result == UNKNOWN:
                 if each.base in self.codes or word in self.problem.hints:
-                    place, answer = by_cases(self.prover, new, each.word, cases)
+                    place, answer = by_cases(self.prover, new, each.word, case_seconds)
                 elif each.base in self.names and each.base.op in SHIFTS:  # by its own amount
-                    place, answer = by_cases(self.prover, new, each.word, shift_cases, DEEPER)
+                    place, answer = by_cases(self.prover, new, each.word, shift_seconds, DEEPER)
             if place is not None:
                 return self._settle(new, each, place)
             if answer.result == HOLD:

@@ -263,8 +263,8 @@ def too_few(verdict: Verdict) -> bool:
     """Whether there are too few results for a conclusion: the initial content of a register looks like a
     result."""
     # Results of a unit that stopped answering that are enough for a diagnosis.
-    results = 64
-    return silent(verdict) and int(verdict.outcome.received.sum()) < results
+    enough = 64
+    return silent(verdict) and int(verdict.outcome.received.sum()) < enough
 
 
 def swapped_ports(dut: Dut, diagnosis: Diagnosis | None) -> list[str]:

@@ -61,8 +61,8 @@ def isolate_traffic(verdict: Verdict, engine: str, job: Job) -> TrafficFault | N
     failing = np.flatnonzero(verdict.failed)
     # Failing vectors up to which a unit is run without traffic first: if all of these also fail then, the
     # traffic is not the cause.
-    some = 500
-    end = int(failing[:some][-1]) + 1 if len(failing) else len(job.vectors)
+    most_failing = 500
+    end = int(failing[:most_failing][-1]) + 1 if len(failing) else len(job.vectors)
     broken = bool(verdict.outcome.failures)
     try:
         calm = _judged(engine, replace(none, vectors=job.vectors[:end]))
