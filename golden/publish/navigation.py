@@ -10,59 +10,23 @@ from golden.publish.templating import Page
 
 # Caption and pages (without .md) of each part of the side bar, in order; hand-written pages that stand
 # nowhere close the last.
-PARTS: dict[str, tuple[str, ...]] = {
-    "Get started": (
-        "getting-started",
-        "cheat-sheet",
-        "faq",
-        "explorer",
-        "torch",
-        "triton",
-        "gemm",
-        "glossary",
-    ),
-    "Check RTL": (
-        "check-my-unit",
-        "read-a-mismatch-report",
-        "write-a-spec",
-        "dut",
-        "simulators",
-        "cocotb",
-        "regress",
-        "flows",
-        "uvm",
-        "vectors",
-        "c-header",
-        "export-sv",
-        "diagnosis",
-        "dissect",
-        "proving",
-        "qualification",
-    ),
-    "Know the arithmetic": (
-        "arithmetic",
-        "architectures/index",
-        "comparison",
-        "formats/index",
-        "studies/index",
-        "papers",
-        "findings",
-        "modifiers",
-        "special-functions",
-        "how-we-know",
-        "sources/index",
-    ),
-    "Measure hardware": (
-        "capture-a-gpu",
-        "capture-a-cpu",
-        "capture",
-        "campaign",
-        "timing",
-        "sass",
-        "profile",
-        "vectors/hopper/index",
-    ),
-    "Reference": ("spec-schema", "api/index", "limits", "speed", "core", "add-an-architecture", "add-a-step"),
+PARTS: dict[str, list[str]] = {
+    part: words.split()
+    for part, words in {
+        "Get started": "getting-started cheat-sheet faq explorer torch triton gemm glossary",
+        "Check RTL": """
+            check-my-unit read-a-mismatch-report write-a-spec dut simulators cocotb regress flows
+            uvm vectors c-header export-sv diagnosis dissect proving qualification
+        """,
+        "Know the arithmetic": """
+            arithmetic architectures/index comparison formats/index studies/index papers findings
+            modifiers special-functions how-we-know sources/index
+        """,
+        "Measure hardware": """
+            capture-a-gpu capture-a-cpu capture campaign timing sass profile vectors/hopper/index
+        """,
+        "Reference": "spec-schema api/index limits speed core add-an-architecture add-a-step",
+    }.items()
 }
 # Pages in these folders hang under the folder's index; in the others they are reached
 # by links and the search.
