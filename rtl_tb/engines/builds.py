@@ -231,9 +231,9 @@ def built(place: Path, recipe: Recipe) -> Path:
             changed = inputs.changed()
             if changed is None:
                 if listed and set(compiled) <= set(inputs.files):
-                    return _publish(scratch, finished)
+                    return _publish(recipe, scratch, finished)
                 keep = True
-                return _publish(scratch, scratch.with_name(f"once_{scratch.name[4:]}"))
+                return _publish(recipe, scratch, scratch.with_name(f"once_{scratch.name[4:]}"))
         except (ElaborationError, MachineError):
             keep = True  # its message names the log
             raise
@@ -278,7 +278,7 @@ def check_whole(program: Path) -> None:
             raise MachineError(f"Icarus Verilog wrote only a part of {program}; is the disk full?")
 
 
-def _publish(scratch: Path, finished: Path) -> Path:
+def _publish(recipe: Recipe, scratch: Path, finished: Path) -> Path:
     """Gives a build its name, in one step; where another process was faster, its build serves, unless it is
     damaged."""
     shutil.rmtree(scratch / OBJECTS, ignore_errors=True)
