@@ -81,3 +81,10 @@ def test_a_figure_becomes_one_element_that_fits_a_page() -> None:
         assert never not in first
     texts = [item.text for item in svg_reader.parse(first).iter(f"{svg_reader.SVG}text")]
     assert "a < b" in texts and "squares" in texts
+
+
+@pytest.mark.parametrize("name", ("f64", "tf32", "bf16", "e4m3fnuz", "e2m1", "ue8m0", "s8", "b1"))
+def test_every_format_draws(name: str) -> None:
+    fmt = get_format(name)
+    for picture in (formats.bit_fields(fmt, "b"), formats.number_line(fmt, "b")):
+        assert svg_reader.overlapping(svg_reader.check(picture, "b")) == []

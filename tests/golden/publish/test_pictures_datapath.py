@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,11 @@ import svg_reader
 
 import golden
 from golden.errors import UnknownNameError
+from golden.model.instruction import Instruction
+from golden.paths import spec_folder
 from golden.program.program import Program
+from golden.publish.families import groups
+from golden.publish.pictures.chain import program
 from golden.publish.pictures.datapath import datapath
 
 NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -211,3 +216,29 @@ def test_an_operation_that_does_not_exist_is_refused() -> None:
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     with pytest.raises(UnknownNameError, match=r"operation 1 of .*, expected 0 to 0"):
         datapath(ins, 1)
+
+
+def units() -> Iterator[Instruction]:
+    """One instruction of each group of every architecture, those with the same program once, and the
+    custom examples."""
+    seen = set()
+    for architecture in golden.architectures():
+        for group in groups(architecture):
+            ins = group.representative
+            key = repr((ins.program, ins.formats))
+            if key not in seen:
+                seen.add(key)
+                yield ins
+    yield from (golden.load_instruction(path) for path in sorted((spec_folder() / "examples").glob("*.yaml")))
+
+
+def test_no_text_of_a_datapath_lies_on_another() -> None:
+    """One unit in four."""
+    wrong = {}
+    for ins in list(units())[::4]:
+        for index in range(len(ins.program.operations)):
+            if overlaps := svg_reader.overlapping(svg_reader.check(datapath(ins, index, "p"), "p")):
+                wrong[f"{ins.architecture} {ins.name} {index}"] = overlaps
+        if overlaps := svg_reader.overlapping(svg_reader.check(program(ins, "q"), "q")):
+            wrong[f"program of {ins.name}"] = overlaps
+    assert wrong == {}

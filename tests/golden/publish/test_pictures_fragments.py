@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -15,6 +16,7 @@ import svg_reader
 
 import golden
 from golden.errors import UnknownNameError
+from golden.publish.families import groups
 from golden.publish.pictures import fragments
 
 Place = tuple[int, int, int]
@@ -129,3 +131,25 @@ def test_an_operand_without_layout_is_refused() -> None:
     assert fragments.operands(tcgen05) == ()
     with pytest.raises(UnknownNameError, match="expected an operand in registers"):
         fragments.lanes(tcgen05, "d", "x")
+
+
+@pytest.mark.long
+def test_every_layout_draws_small_and_legible() -> None:
+    """Every operand of every group of instructions once: well-formed, below 150 kB, every lane's cells in
+    one group."""
+    seen = set()
+    for architecture in golden.architectures():
+        for group in groups(architecture):
+            ins = group.representative
+            for operand in fragments.operands(ins):
+                layout = getattr(ins.fragments, operand)
+                key = replace(layout, name="", operand="")
+                if key in seen:
+                    continue
+                seen.add(key)
+                for picture in (fragments.matrix(ins, operand, "p"), fragments.lanes(ins, operand, "p")):
+                    assert len(picture) < 150_000, (ins.name, operand)
+                    root = svg_reader.check(picture, "p")
+                    lanes = [item.attrib["data-lane"] for item in root.iter() if "data-lane" in item.attrib]
+                    assert len(lanes) == len(set(lanes)) > 0
+    assert len(seen) > 60

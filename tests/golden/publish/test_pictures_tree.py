@@ -7,10 +7,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import svg_reader
 
 import golden
 from golden.model.instruction import Instruction
 from golden.number.formats import from_float
+from golden.program.steps import Part
+from golden.publish.families import groups
 from golden.publish.pictures import tree
 from golden.publish.pictures.tree import Tree
 
@@ -101,3 +104,22 @@ def shape(node: Tree) -> str:
     """Round brackets: rounded additions; square ones: fused sums."""
     inside = " ".join(shape(child) for child in node.children)
     return node.words if not node.children else f"[{inside}]" if node.fused else f"({inside})"
+
+
+def test_every_tree_draws_and_no_term_gets_lost() -> None:
+    seen = set()
+    for architecture in golden.architectures():
+        for group in groups(architecture):
+            ins = group.representative
+            key = repr(ins.program)
+            if key in seen:
+                continue
+            seen.add(key)
+            whole = tree.of_instruction(ins)
+            terms = sorted(leaf for leaf in leaves(whole))
+            products = [f"#{k}" for k in range(ins.stored_k)]
+            passes = len(ins.program.operations) if ins.program.steps_of(Part) else 1
+            assert terms == sorted([*products * passes, "c"]), ins.name
+            assert tree.abbreviated(whole).terms == whole.terms == passes * ins.stored_k + 1
+            root = svg_reader.check(tree.summation_tree(ins, "t"), "t")
+            assert svg_reader.overlapping(root) == [], ins.name
