@@ -31,15 +31,18 @@ _GROWING = tuple((8 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
 long it is. A short run, too, has those that are an eighth of it."""
 _RUNS, _RUN_SHARES = (1, 2, 3, 5, 8, 17), (0.6, 0.16, 0.1, 0.08, 0.04, 0.02)
 """How many do, and how often."""
+_STAY = 300
+"""Dot products in a row of which one operand is the same: more than an 8-bit counter counts."""
 _ONE, _OTHERS, _LANE, _TURNS, _ALL = range(5)
 _SHARED, _SHARED_SHARES = (_ONE, _OTHERS, _LANE, _TURNS, _ALL), (0.4, 0.3, 0.12, 0.12, 0.06)
 """What they share with the last: one operand, all but one, all but one element, all in turn with the one
 before it, all."""
 
 
-def reuse(operands: dict[str, Bits], rng: np.random.Generator) -> dict[str, Bits]:
+def reuse(operands: dict[str, Bits], rng: np.random.Generator, turn: int = 0) -> dict[str, Bits]:
     """Dot products, or tiles, (count, ...) in order, of which some now share operands with one behind them,
-    which is as it was. Those of one mode share alone."""
+    which is as it was. Those of one mode share alone. One operand stays for _STAY of them, as weights do:
+    which, `turn` says, b first."""
     count = len(operands["a"])
     last, style, operand, distance = _runs(count, len(operands), rng)
     mode = operands.get("mode")
@@ -61,6 +64,13 @@ def reuse(operands: dict[str, Bits], rng: np.random.Generator) -> dict[str, Bits
             element = rng.integers(0, flat.shape[1], len(lane))
             flat[lane, element] = own_flat[lane, element]
         found[name] = flat.reshape(codes.shape)
+    names = [name for name in operands if name != "mode"]
+    held = found[names[(turn + 1) % len(names)]]
+    first = int(rng.integers(_STAY))
+    stay = np.arange(first, min(first + _STAY, count))
+    if mode is not None and len(stay):
+        stay = stay[mode[stay] == mode[first]]
+    held[stay] = held[stay[:1]]
     return found
 
 

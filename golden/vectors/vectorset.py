@@ -316,7 +316,7 @@ def _block(
     operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
     usual = np.array_equal(shares, shares_of(DEFAULT_WEIGHTS))  # who asks for kinds gets these alone
     if usual and level != "fragment":  # whose tiles are of one record
-        operands = reuse(operands, np.random.default_rng([seed, number, 1]))
+        operands = reuse(operands, np.random.default_rng([seed, number, 1]), number)
     if not ins.state:  # each answer is its own
         operands, of_each = {name: codes[:most] for name, codes in operands.items()}, of_each[:most]
     if ins.state:

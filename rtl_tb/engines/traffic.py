@@ -31,7 +31,7 @@ Words = npt.NDArray[np.uint32]
 
 COLUMNS = ("gap", "stall", "other", "reset")
 """The words of a vector, in the order of the files that engines read."""
-ENGAGED = 1 << 15
+ENGAGED = 1 << 24
 """Bit of `gap` and `stall`: the wait counts cycles alone in which the other side is ready or valid."""
 LIMIT, MOST_EXPIRED = 1024, 16
 """Cycles after which an engaged wait ends in any case, and how many do before all waits count any cycle."""
@@ -40,7 +40,7 @@ DRAINED = 1 << 8
 the vector was taken; the upper half are the idle cycles behind it."""
 
 _MOST = 1025
-"""Cycles of a wait at most."""
+"""Cycles of a wait at most, other than the longest."""
 _FEW = {1: 0.30, 2: 0.21, 3: 0.19, 4: 0.15}
 """The usual lengths of a wait and their shares; a counter or pipeline of the unit is as short as that."""
 _ROUND, _ROUND_SHARE = (*(2**n + by for n in range(3, 11) for by in (-1, 0, 1)), 300), 0.08
@@ -62,6 +62,12 @@ def _shares() -> npt.NDArray[np.float64]:
 
 LENGTHS, SHARES = np.arange(1, _MOST + 1, dtype=np.uint32), _shares()
 """The lengths that a wait has, in cycles, and the share of each."""
+_BURST, _DENSE, _IN_BURSTS = 64, 0.9, 0.3
+"""Transactions of a burst; the share of them that waits; and the share of the run that bursts are, as a
+multiple of the share of all that wait. Between bursts fewer wait, so that the share of all is what it was."""
+_UNDISTURBED = 4
+"""The last of this many equal parts of a run has no reset: what each wait loses, a credit or a place of a
+queue, adds up there. The longest waits are there, too: no reset cuts them short."""
 _DELAYS = np.array([*range(1, 9), *range(1, 9), *range(1, 9), 12, 16, 24, 32, 48, 64, 128])
 """Cycles from when a vector was taken to the reset: each stage of a pipeline loses it once."""
 
@@ -104,7 +110,12 @@ def plan(traffic: Traffic, count: int) -> Plan:
 def waits(share: float, count: int, rng: np.random.Generator) -> Words:
     """The waits of `count` transactions, of which this share waits at all."""
     found = np.zeros(count, np.uint32)
-    waiting = np.flatnonzero(rng.random(count) < share)
+    rows = count // _BURST + 1
+    dense = int(share * _IN_BURSTS * rows)
+    shares = np.full(rows, (share * rows - _DENSE * dense) / (rows - dense))
+    shares[rng.permutation(rows)[:dense]] = _DENSE
+    shares = np.repeat(shares, _BURST)[:count]
+    waiting = np.flatnonzero(rng.random(count) < shares)
     found[waiting] = _lengths(len(waiting), rng)
     engaged_share = 0.25
     found[waiting[rng.random(len(waiting)) < engaged_share]] |= ENGAGED
@@ -112,16 +123,14 @@ def waits(share: float, count: int, rng: np.random.Generator) -> Words:
 
 
 def _with_a_long_one(words: Words) -> int | None:
-    """Where the longest of many waits is, which is _SURE cycles or more; None of few."""
+    """Makes one of many waits the longest, in the part without resets, and says where it is; None of few."""
     waiting = np.flatnonzero(words)
-    # A wait that a run with this many waits has in any case, more than an 8-bit counter counts.
-    sure, sure_from = 300, 16
-    if len(waiting) < sure_from:
+    if len(waiting) < 16:
         return None
-    longest = int(np.argmax(words & (ENGAGED - 1)))
-    if words[longest] & (ENGAGED - 1) < sure:
-        longest = int(waiting[len(waiting) // 2])
-        words[longest] = sure
+    # The middle of the last part. Longer than an 8-bit counter counts, and in runs of many vectors one more than
+    # the power of two that is an eighth of them, up to what a 16-bit counter counts.
+    longest = int(waiting[len(waiting) - len(waiting) // (2 * _UNDISTURBED)])
+    words[longest] = min(max(300, (1 << (len(words) // 8).bit_length() >> 1) + 1), (1 << 16) + 1)
     return longest
 
 
@@ -141,10 +150,11 @@ def _others(count: int, rng: np.random.Generator) -> Words:
 
 
 def _resets(resets: int, count: int, rng: np.random.Generator) -> Words:
-    """Spread over the run, each somewhere in its part of it, one behind a vector at most."""
+    """Spread over the run but for its last part, each somewhere in its share, one behind a vector at most."""
     found = np.zeros(count, np.uint32)
     resets = min(resets, count)
-    edges = np.arange(resets + 1) * count // max(resets, 1)
+    disturbed = max(count - count // _UNDISTURBED, resets)
+    edges = np.arange(resets + 1) * disturbed // max(resets, 1)
     at = rng.integers(edges[:-1], edges[1:]) if resets else np.zeros(0, np.int64)
     delay = rng.choice(_DELAYS, resets)
     # Idle cycles behind the first reset, and few others: what comes late from before it is seen, by itself.

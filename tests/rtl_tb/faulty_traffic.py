@@ -44,10 +44,13 @@ TRAFFIC: dict[str, str] = {
     "b and c same": "b == pb && c == pc && a != pa && any",
     "all same": "a == pa && b == pb && c == pc && any",
     "a as two before": "a == ppa && a != pa && any",
-    "b same for four": "bruns >= 3",
+    "b same for four": "bruns >= 3 && any",
+    "b same for 200": "bruns >= 199 && any",
     "taken while a result waits": "out_valid && !out_ready",
     "the result before waited 3 cycles": "waits == 3",
     "the result before waited 8 cycles or more": "waits >= 8",
+    "each of the last 12 results waited": "waited == 12'hfff",
+    "the 100th result that waits since a reset, and later": "stalls >= 100",
     "full speed for 20 cycles": "row >= 20",
     "b same after 3 idle cycles": "b == pb && any && gap == 3",
 }
@@ -80,8 +83,9 @@ module shell #(parameter AW = 1, parameter BW = 1, parameter EW = 8) (
     logic [AW-1:0] pa, ppa, ua;
     logic [BW-1:0] pb, ub;
     logic [31:0] pc, uc, pd, d0;
-    logic [15:0] gap, since, resets = 0, waiting, waits, row, bruns;
+    logic [15:0] gap, since, resets = 0, waiting, waits, stalls, row, bruns;
     logic any = 0, lost = 0, was = 1;
+    logic [11:0] waited;
     logic [7:0] head, tail;
     logic [2:0] marks[0:255];
     logic when, of;
@@ -94,7 +98,7 @@ module shell #(parameter AW = 1, parameter BW = 1, parameter EW = 8) (
             if (since != 0 || any) resets <= resets + 1;
         end
         if (!rst_n) begin
-            {gap, since, waiting, waits, row, head, tail} <= 0;
+            {gap, since, waiting, waits, stalls, row, waited, head, tail} <= 0;
         end else begin
             gap <= take ? 0 : in_valid ? gap : gap + 1;
             row <= !in_valid ? 0 : take ? row + 1 : row;
@@ -107,8 +111,10 @@ module shell #(parameter AW = 1, parameter BW = 1, parameter EW = 8) (
                 tail <= tail + 1;
                 pd <= d;
                 waits <= waiting;
+                waited <= {waited[10:0], waiting != 0};
             end
             waiting <= out_valid && !out_ready ? waiting + 1 : 0;
+            stalls <= stalls + 16'(out_valid && !out_ready && waiting == 0);
         end
         if (rst_n && take) begin
             any <= 1;

@@ -47,6 +47,9 @@ FAULTS = [
     Fault(TRAFFIC["a as two before"], DATA["any"], EFFECTS["low bit"]),
     Fault(TRAFFIC["the result before waited 8 cycles or more"], DATA["zero"], EFFECTS["sign"]),
     Fault(TRAFFIC["after 255 idle cycles or more"], DATA["any"], EFFECTS["old a"]),
+    Fault(TRAFFIC["the 100th result that waits since a reset, and later"], DATA["any"], EFFECTS["low bit"]),
+    Fault(TRAFFIC["each of the last 12 results waited"], DATA["any"], EFFECTS["low bit"]),
+    Fault(TRAFFIC["b same for 200"], DATA["any"], EFFECTS["low bit"]),
 ]
 
 

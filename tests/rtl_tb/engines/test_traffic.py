@@ -11,6 +11,7 @@ from long_run import long_after
 
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
+from rtl_tb.engines import traffic
 from rtl_tb.engines.job import Job, Traffic
 
 BUSY = Traffic(idle=0.3, backpressure=0.3, resets=40, seed=9)
@@ -64,3 +65,12 @@ def test_all_engines_play_the_same(tmp_path: Path, engine: str, simulator: str) 
     waited = (wanted >> 12 & 0xFFF) - (wanted[0] >> 12 & 0xFFF)
     assert np.unique(waited).size > 50 and (wanted & 0xFFF).max() > 300
     np.testing.assert_array_equal(found[1:], wanted[1:])
+
+
+@pytest.mark.parametrize(("count", "longest"), [(900, 300), (20_000, 2_049), (200_000, 16_385)])
+def test_the_longest_waits_are_where_no_reset_cuts_them_short(count: int, longest: int) -> None:
+    plan = traffic.plan(Traffic(idle=0.2, backpressure=0.2, resets=count // 25, seed=1), count)
+    last = slice(count * 3 // 4, count)
+    assert np.count_nonzero(plan.reset) == count // 25 and not plan.reset[last].any()
+    for waits in (plan.gap, plan.stall):
+        assert (waits[last] % traffic.ENGAGED).max() == longest

@@ -109,7 +109,7 @@ def test_idle_cycles_never_withdraw_a_word() -> None:
             assert (next_valid, next_data) == (1, data)
     idle = sum(not valid for valid, _ in seen[: source.accepted_at[-1]])
     usual = 500 * float(traffic.LENGTHS @ traffic.SHARES)
-    assert 0.9 * usual < idle < 2 * usual, "an engaged wait counts every other cycle here"
+    assert 0.8 * usual < idle < 2 * usual, "an engaged wait counts every other cycle here"
 
 
 def test_a_sink_stalls_as_often_as_it_is_told() -> None:
