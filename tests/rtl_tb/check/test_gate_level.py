@@ -354,7 +354,8 @@ DELAY = (
 
 
 def test_a_unit_that_needs_one_order_of_its_processes_fails(tmp_path: Path) -> None:
-    result = changed(tmp_path, *RACE, count=200)
+    # With other seeds Verilator chooses the other order, and the unit fails before.
+    result = changed(tmp_path, *RACE, count=200, seed=2)
     assert not result.passed
     (read,) = result.synthesis
     assert "processes of one edge race" in read.sentence

@@ -63,6 +63,24 @@ def test_a_register_that_is_read_late_for_the_first_time_never_passes(tmp_path, 
     assert result.unset.tried == 3000
 
 
+UNSET_FIELD = (
+    (
+        "logic signed [35:0] sum;",
+        "logic signed [35:0] sum;\n    logic [1:0] mode;\n"
+        "    always_ff @(posedge clock) if (reset && vld_i) mode <= 2'd0;",
+    ),
+    ("sum = 36'(acc);", "sum = 36'(acc);\n        if (mode == 2'd2) sum = sum + 36'd1;"),
+)
+
+
+@pytest.mark.parametrize("seed", long_after(1, [1, 2, 3]))
+def test_a_field_that_nothing_sets_never_passes(tmp_path, seed):
+    """Neither zeros nor ones are its wrong value, and an `if` on X takes the right branch."""
+    result = changed(tmp_path, *UNSET_FIELD, seed=seed)
+    assert not result.passed
+    assert result.unset.wrong["ones"] == result.unset.wrong["zeros"] == 0 < result.unset.wrong["random"]
+
+
 def test_a_wrong_unit_is_not_said_to_depend_on_its_start(tmp_path):
     result = changed(tmp_path, ("36'(acc);", "36'(acc) + 36'd1;"))
     assert not result.passed
