@@ -31,9 +31,9 @@ _GROWING = tuple((8 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
 long it is. A short run, too, has those that are an eighth of it."""
 _RUNS, _RUN_SHARES = (1, 2, 3, 5, 8, 17), (0.6, 0.16, 0.1, 0.08, 0.04, 0.02)
 """How many do, and how often."""
-_STAY, _STAY_FROM = 300, 2048
-"""Dot products in a row of which one operand is the same, more than an 8-bit counter counts; and how many
-come before them at least: short runs have operands of all sorts instead."""
+_STAY, _STAY_SHARE, _STAY_FROM = 300, 32, 8
+"""Dot products in a row of which one operand is the same, more than an 8-bit counter counts; they are a 32nd
+of all at most, and begin behind an eighth of these: short runs have operands of all sorts instead."""
 _ONE, _OTHERS, _LANE, _TURNS, _ALL = range(5)
 _SHARED, _SHARED_SHARES = (_ONE, _OTHERS, _LANE, _TURNS, _ALL), (0.4, 0.3, 0.12, 0.12, 0.06)
 """What they share with the last: one operand, all but one, all but one element, all in turn with the one
@@ -42,8 +42,8 @@ before it, all."""
 
 def reuse(operands: dict[str, Bits], rng: np.random.Generator, turn: int = 0) -> dict[str, Bits]:
     """Dot products, or tiles, (count, ...) in order, of which some now share operands with one behind them,
-    which is as it was. Those of one mode share alone. One operand stays for _STAY of them, as weights do:
-    which, `turn` says, b first."""
+    which is as it was. Those of one mode share alone. One operand stays for up to _STAY of them, as weights
+    do: which, `turn` says, b first."""
     count = len(operands["a"])
     last, style, operand, distance = _runs(count, len(operands), rng)
     mode = operands.get("mode")
@@ -67,8 +67,9 @@ def reuse(operands: dict[str, Bits], rng: np.random.Generator, turn: int = 0) ->
         found[name] = flat.reshape(codes.shape)
     names = [name for name in operands if name != "mode"]
     held = found[names[(turn + 1) % len(names)]]
-    first = _STAY_FROM + int(rng.integers(_STAY))
-    stay = np.arange(first, min(first + _STAY, count))
+    length = min(_STAY, count // _STAY_SHARE)
+    first = count // _STAY_FROM + int(rng.integers(length + 1))
+    stay = np.arange(first, first + length)
     if mode is not None and len(stay):
         stay = stay[mode[stay] == mode[first]]
     held[stay] = held[stay[:1]]
