@@ -36,8 +36,8 @@ _STAY, _STAY_SHARE, _STAY_FROM = 300, 32, 8
 of all at most, and begin behind an eighth of these: short runs have operands of all sorts instead."""
 _ONE, _OTHERS, _LANE, _TURNS, _ALL = range(5)
 _SHARED, _SHARED_SHARES = (_ONE, _OTHERS, _LANE, _TURNS, _ALL), (0.4, 0.3, 0.12, 0.12, 0.06)
-"""What they share with the last: one operand, all but one, all but one element, all in turn with the one
-before it, all."""
+"""What they share with the last: one operand, all but one, all but one element or one bit of one, all in turn
+with the one before it, all."""
 
 
 def reuse(operands: dict[str, Bits], rng: np.random.Generator, turn: int = 0) -> dict[str, Bits]:
@@ -63,7 +63,11 @@ def reuse(operands: dict[str, Bits], rng: np.random.Generator, turn: int = 0) ->
         flat, own_flat = moved.reshape(count, -1), codes.reshape(count, -1)
         if name != "mode" and len(lane):
             element = rng.integers(0, flat.shape[1], len(lane))
-            flat[lane, element] = own_flat[lane, element]
+            # One bit alone for every other one: what compares operands without it takes them for the same.
+            bit = rng.integers(0, max(int(codes.max()).bit_length(), 1), len(lane)).astype(codes.dtype)
+            near = flat[lane, element] ^ (codes.dtype.type(1) << bit)
+            whole = (np.arange(len(lane)) % 2 == 0) | (name == "metadata")  # of which not every code is one
+            flat[lane, element] = np.where(whole, own_flat[lane, element], near)
         found[name] = flat.reshape(codes.shape)
     names = [name for name in operands if name != "mode"]
     held = found[names[(turn + 1) % len(names)]]

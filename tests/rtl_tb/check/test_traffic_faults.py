@@ -50,6 +50,7 @@ FAULTS = [
     Fault(TRAFFIC["the 100th result that waits since a reset, and later"], DATA["any"], EFFECTS["low bit"]),
     Fault(TRAFFIC["each of the last 12 results waited"], DATA["any"], EFFECTS["low bit"]),
     Fault(TRAFFIC["b same for 200"], DATA["any"], EFFECTS["low bit"]),
+    Fault(TRAFFIC["b same but for one bit"], DATA["any"], EFFECTS["old b"]),
 ]
 
 
