@@ -127,8 +127,8 @@ def _with_a_long_one(words: Words) -> int | None:
     waiting = np.flatnonzero(words)
     if len(waiting) < 16:
         return None
-    # The middle of the last part. Longer than an 8-bit counter counts, and in runs of many vectors one more than
-    # the power of two that is an eighth of them, up to what a 16-bit counter counts.
+    # The middle of the last part. Longer than an 8-bit counter counts, and in runs of many vectors one more
+    # than the power of two that is an eighth of them, up to what a 16-bit counter counts.
     longest = int(waiting[len(waiting) - len(waiting) // (2 * _UNDISTURBED)])
     words[longest] = min(max(300, (1 << (len(words) // 8).bit_length() >> 1) + 1), (1 << 16) + 1)
     return longest
