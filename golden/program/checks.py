@@ -255,9 +255,8 @@ class StepChecks:
             case Round(overflow="wrap"):
                 # Of numbers that were integers and were scaled by a power of two all bits are there.
                 own = self.registers[step.of[0]]
-                fixed = (
-                    own.exact and own.sticky is None and not any(f.is_float for f in self.formats.values())
-                )
+                floats = any(f.is_float for name, f in self.formats.items() if name not in self.missing)
+                fixed = own.exact and own.sticky is None and not floats
                 integer, what = own.integer or fixed, "overflow 'wrap'"
             case Additions(overflow="ieee"):
                 integer = all(self.registers[name].integer for name in step.of)

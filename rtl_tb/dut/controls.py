@@ -18,6 +18,8 @@ ON_NO_REGISTER = "an enable of a combinational path"
 _FURTHER = "a reset as well"
 _VALIDS = {"valid", "vld", "dv", "nvalid", "nvld", "v", "stb", "strobe", "nd"}
 """Words of an input that say that it is a valid; others (en, ce, start, go) may be either."""
+_DROPS = {"flush", "clear", "clr", "kill", "abort", "cancel"}
+"""Words of an input that drops what is in flight."""
 _ALONE = 100
 """A score that no other port comes near, so that this valid is the only one."""
 _ONE_REGISTER = "with one register a valid and an enable are the same"
@@ -292,6 +294,7 @@ def _find_valid(found: Match, module: Module, structure: Structure) -> None:
         return
     output = module.ports[end.ports[0]]
     pulses = [port.name for port in _free(found, module) if structure.reaches_later(port, output)]
+    pulses.sort(key=lambda name: not _DROPS.isdisjoint(words_of(name)))  # what drops results brings none
     if pulses:
         found.roles["in_valid"] = Candidate((pulses[0],), "input", 1, words_of(pulses[0]))
         found.scores["in_valid"] = _ALONE

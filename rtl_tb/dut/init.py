@@ -436,7 +436,8 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     if structure is not None:
         roles.registers = registers_of(found, module, structure)
         operands = [module.ports[name] for role in MAIN for name in roles.ports(role) if name in module.ports]
-        values = {name: structure.loads(module.ports[name], operands) for name in roles.left}
+        left = [module.ports[name] for name in roles.left]
+        values = {port.name: structure.loads(port, operands, left) for port in left}
         roles.loading = {name: value for name, value in values.items() if value is not None}
     if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
@@ -596,7 +597,7 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
         )
     lines.append("handshake:")
     out_valid = roles.port("out_valid")
-    given = _input(roles)
+    given = _input(roles) if clock else []
     if given and out_valid:
         out_ready = roles.port("out_ready")
         ready = bool(roles.port("in_ready") or out_ready or any(ready for _, ready, _ in roles.valids))
@@ -824,7 +825,8 @@ def _shared_port(module: Module, roles: _Roles, fields: Mapping[str, Field]) -> 
 def _arrangement(names: list[str], module: Module, item: Field | None, doubt: str = "") -> str:
     port = module.ports[names[0]]
     array = "unpacked" if port.unpacked else "packed" if port.packed else None
-    array = array if len(names) == 1 else None
+    lone = array is not None and entries(port, array) == 1 and array == "packed"  # [0:0][3:0][7:0]: a vector
+    array = array if len(names) == 1 and not lone else None
     width = entry_width(port, array)
     count = entries(port, array) if array else len(names)
     ports = _scalar(names[0]) if len(names) == 1 else f"[{', '.join(map(_scalar, names))}]"
@@ -896,7 +898,8 @@ def _tied(port: Port, roles: _Roles) -> str:
 def _unused_controls(roles: _Roles) -> list[tuple[str, str]]:
     """Control inputs that the chosen kind of handshake does not name, and what they are: they let the unit
     run."""
-    given, clock = bool(roles.port("in_valid") or roles.valids), roles.port("clock")
+    clock = roles.port("clock")
+    given = bool(clock and (roles.port("in_valid") or roles.valids))
     unused = {"enable": "an enable", "out_ready": "a ready", "in_valid": "a valid"}
     if given and roles.port("out_valid"):
         unused = {"enable": "an enable"}

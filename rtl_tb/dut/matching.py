@@ -227,6 +227,8 @@ _PLAIN |= {
 _VOCABULARY = {word for words in (*_WORDS.values(), *_AGAINST.values()) for word in words} | _PLAIN | _COUNTED
 _ENDS = set("abcdeinoprqstxyz")
 """Letters that may stand glued before or behind a word: ivalid, opa, tdata, rstn."""
+_CLOCK = re.compile(r"(?P<which>[a-z]+)(?P<clock>clk|clock)")
+"""A clock with the word that says which one; `clk` and `clock` end no other word."""
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -245,6 +247,8 @@ def _pieces(word: str) -> list[str]:
     """A word, or what it is glued together of: known words, of which one letter may stand at either end."""
     if word in _VOCABULARY or word.isdigit():
         return [word]
+    if clock := _CLOCK.fullmatch(word):  # mclk, sysclk, refclock
+        return [clock["which"], clock["clock"]]
     best: list[list[str] | None] = [[]] + [None] * len(word)
     for end in range(1, len(word) + 1):
         for start in range(end):

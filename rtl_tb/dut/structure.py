@@ -235,16 +235,25 @@ class Structure:
             count += 1
         return None
 
-    def loads(self, control: Port, sources: Sequence[Port]) -> str | None:
-        """The value with which an input lets the registers of these inputs take them, where they keep what
-        they have with the other; None where it does not decide that."""
+    def loads(self, control: Port, sources: Sequence[Port], idle: Sequence[Port]) -> str | None:
+        """The value with which an input lets registers take what comes from these inputs, where they keep
+        what they have with the other; None where it does not decide that. What it does not decide alone it
+        may decide while the `idle` ones are 0: either of two inputs moves a weight on.
+        """
         bits = self.bits(control)
-        wanted = {bit for port in sources for bit in self.bits(port)}
         if len(bits) != 1:
             return None
-        takes = [each for each in self._registers if not each.latch and wanted & self._cone(each.d, False)[0]]
-        keep = [any(_holds(each, self._resolved({bits[0]: value})) for each in takes) for value in "01"]
-        return "01"[keep.index(False)] if keep[0] != keep[1] else None
+        wanted, takes = {bit for port in sources for bit in self.bits(port)}, list[_Register]()
+        for _ in range(2):  # the registers of the inputs, and one behind them
+            takes = [r for r in self._registers if not r.latch and wanted & self._cone(r.d, False)[0]]
+            wanted |= {bit for register in takes for bit in register.q}
+        zeros: Values = {bit: "0" for port in idle if port is not control for bit in self.bits(port)}
+        for others in ({}, zeros):
+            keep = [[_holds(each, self._resolved({**others, bits[0]: v})) for each in takes] for v in "01"]
+            changes = {(low, high) for low, high in zip(*keep, strict=True) if low != high}
+            if changes:
+                return {(True, False): "1", (False, True): "0"}[changes.pop()] if len(changes) == 1 else None
+        return None
 
     def stages(self, outputs: Sequence[Port]) -> int:
         """1 where no register before these outputs takes what another one gives, 2 where one does, 0 without
@@ -423,6 +432,8 @@ def _with_zero(kind: str, sides: Sequence[Sequence[Bit]]) -> Sequence[Bit | None
 
 
 def _chosen(select: Bit, zero: Bit, one: Bit) -> Bit | None:
+    if "x" in (zero, one):  # Yosys' own, of a side that an outer multiplexer leaves out
+        return one if zero == "x" else zero
     return zero if select == "0" or zero == one else one if select == "1" else None
 
 

@@ -572,8 +572,10 @@ def preprocessed(arguments: Sequence[str | Path], *, folder: Path, what: str) ->
 
 def no_build(error: ToolFailed, tool: str, what: str, said: str) -> RtlError:
     """Why a compiler made nothing of a design: a MachineError where it broke off for a cause of the machine,
-    and an ElaborationError, with what it `said`, where it refused the design."""
+    and an ElaborationError, with what it `said`, where it refused the design. Whoever refuses says why."""
     cause = cause_in_the_machine(error.text, error.how, None if error.log is None else error.log.parent)
+    if cause is None and ONLY_WARNED in said:
+        cause = error.how
     if cause is None:
         return ElaborationError(f"{tool} refused {what}: {said}")
     return MachineError(f"{tool} broke off at {what}, for a cause of the machine: {cause}, {said}")
@@ -590,6 +592,10 @@ ERROR_LINES = (
     re.compile(r"^ERROR: (?!.*see full log)(?P<text>.+)"),  # Yosys
     _WARNED,  # with no error it was a warning that stopped the tool
 )
+_STOPPED = "Exiting due to"
+"""What Verilator says where warnings stopped it."""
+ONLY_WARNED = "it gave warnings, but no error"
+"""Said of a tool that ended in the middle of its work, such as a compiler that was killed."""
 
 
 _MISSING = re.compile(r"Cannot find file containing \w+: ('[^']+')")
@@ -609,6 +615,8 @@ def first_error(text: str) -> str:
     for pattern in ERROR_LINES:
         matches = [(at, match["text"].strip()) for at, match in enumerate(map(pattern.match, lines)) if match]
         found = list(dict.fromkeys(each for _, each in matches))
+        if found and pattern is _WARNED and _STOPPED not in text:
+            return ONLY_WARNED
         if found:
             first, *more = found
             if _MISSING.search(first):  # all that is missing is named at once, so that it is looked for once

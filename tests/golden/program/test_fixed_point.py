@@ -72,6 +72,26 @@ def test_products_shifted_by_a_constant(rounding: str, overflow: str, tmp_path: 
             assert code == evaluate(ins.program, ins.formats, [a], [b], 0)
 
 
+def test_a_number_alone_that_is_cut(tmp_path: Path) -> None:
+    """A rounder without b: (a + half) >> 5, ties to even, bits 12 to 5 of the sum."""
+    ins = load(
+        tmp_path,
+        ("a: s16, b: s16, d: s16", "a: s16, d: s8"),
+        ("multiply: {to: products}", "scale: {of: a, power: -5}"),
+        ("scale: {of: products, power: -15}", "sum: {of: [a], to: total}"),
+        (
+            "products, rounding: nearest_up, overflow: saturate",
+            "total, rounding: nearest_even, overflow: wrap",
+        ),
+    )
+    operands = stimuli.generate(ins, "random_bits", 200, np.random.default_rng(1))
+    operands["a"][:6, 0] = [0x7FFF, 0x8000, 0x0FF0, 0x8010, 0x0010, 0x0030]
+    for a, d in zip(operands["a"][:, 0].tolist(), ins.dot(**operands).tolist(), strict=True):
+        assert d == expected(Fraction(signed(a, 16), 32), "nearest_even", "wrap", True, 8), a
+        assert d == evaluate(ins.program, ins.formats, [a], [0], 0)
+    assert outputs(ins, operands, 200)["d"] == ins.dot(**operands).tolist()
+
+
 def test_each_product_cut_before_the_sum(tmp_path: Path) -> None:
     """A chain of truncated products: each is shifted alone, and c is in the result's own format."""
     ins = load(

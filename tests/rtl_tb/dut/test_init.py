@@ -367,16 +367,19 @@ def test_the_port_of_the_only_mode_is_named_after_it(tmp_path: Path) -> None:
 
 
 def test_a_reset_without_a_clock_is_tied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its name, to the level at which the unit runs, without Yosys, too; sources may be a pattern."""
+    """By its name, to the level at which the unit runs, without Yosys, too, as its valid; sources may be a
+    pattern."""
     monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
     drafted_unit(
         tmp_path,
-        "module m (input rst_l, input signed [7:0] a, b, input signed [31:0] c, output signed [31:0] d);\n"
-        "  assign d = rst_l ? c + a * b : 0;\nendmodule\n",
+        "module m (input rst_l, start, input signed [7:0] a, b, input signed [31:0] c, "
+        "output signed [31:0] d, output done);\n  assign d = rst_l ? c + a * b : 0;\n  assign done = start;\n"
+        "endmodule\n",
     )
     text = draft([tmp_path / "[lm].sv"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
     assert 'sources: ["[lm].sv"]' in text and "reset:" not in text
     assert "  rst_l: 1  # GUESS: a reset without a clock\n" in text
+    assert "  kind: combinational" in text and "  start: 1  # GUESS: a valid that is always there\n" in text
 
 
 def test_a_status_flag_that_the_unit_s_file_does_not_have(tmp_path: Path) -> None:
@@ -388,20 +391,24 @@ def test_a_status_flag_that_the_unit_s_file_does_not_have(tmp_path: Path) -> Non
     assert "by their names, not compared without flags: [overflow] in the unit's file: ovf\n" in text
 
 
-def test_a_weight_that_a_register_keeps(tmp_path: Path) -> None:
-    """What lets it take the weight is tied so; the operands that meet it come a cycle later."""
+def test_a_weight_that_registers_keep(tmp_path: Path) -> None:
+    """What lets them take the weight is tied so, also where either of two does; the operands that meet it
+    come two cycles later. A packed array of one entry is a vector."""
     text = drafted_unit(
         tmp_path,
-        "module m (input clk, set_w, input signed [7:0] x, w, input signed [31:0] psum_in, "
-        "output reg signed [31:0] psum_out);\n  reg signed [7:0] kept;\n"
-        "  always @(posedge clk) begin if (set_w) kept <= w; psum_out <= psum_in + x * kept; end\n"
-        "endmodule\n",
+        "module m (input mclk, nrst, en, set_w, swap, swap_all, input signed [7:0] x, input [0:0][7:0] w, "
+        "input signed [31:0] psum_in, output reg signed [31:0] psum_out);\n  reg signed [7:0] next, kept;\n"
+        "  always @(posedge mclk or negedge nrst) if (!nrst) begin next <= 0; kept <= 0; psum_out <= 0; end\n"
+        "    else if (en) begin if (set_w) next <= w; if (swap || swap_all) kept <= next;\n"
+        "      psum_out <= psum_in + x * kept; end\nendmodule\n",
     )
+    assert "clock: mclk\nreset: {port: nrst, active: low, synchronous: false" in text
     assert (
-        "  a: {port: x, later: 1}  # GUESS: it reaches the result through 1 register fewer than b\n" in text
+        "  a: {port: x, later: 2}  # GUESS: it reaches the result through 2 registers fewer than b\n" in text
     )
-    assert "  b: w\n  c: {port: psum_in, later: 1}  # GUESS" in text
-    assert "  set_w: 1  # GUESS: a register takes an operand with it\n" in text
+    assert "  b: w\n  c: {port: psum_in, later: 2}  # GUESS" in text
+    for name in ("set_w", "swap", "swap_all"):
+        assert f"  {name}: 1  # GUESS: a register takes an operand with it\n" in text
 
 
 def test_a_processing_element(tmp_path: Path) -> None:

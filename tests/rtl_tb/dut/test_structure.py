@@ -126,15 +126,15 @@ def test_what_travels_to_an_output_is_a_valid(name: str, end: str, tmp_path: Pat
 
 def test_a_pulse_of_any_name_that_travels_to_the_valid(tmp_path: Path) -> None:
     rtl = PIPE.format(
-        names="input quick, input do_mul",
+        names="input quick, input flush, input do_mul",  # what drops results is no valid
         out=", output logic valid",
         more="logic v;",
-        pipe="begin p <= a * b; d <= p; v <= do_mul & rst_n; valid <= v & rst_n; end",
+        pipe="begin p <= a * b; d <= p; v <= do_mul & rst_n & ~flush; valid <= v & rst_n; end",
     ).replace("a * b", "quick ? a * b : 16'd1")
     text, values = drafted(tmp_path, rtl)
     assert values["handshake"]["input"] == {"valid": "do_mul"}
     assert "GUESS: it comes to valid through registers" in line(text, "input")
-    assert values["constants"] == {"quick": 0}
+    assert values["constants"] == {"quick": 0, "flush": 0}
 
 
 @pytest.mark.parametrize(("edge", "low"), [("posedge", False), ("negedge", True)])

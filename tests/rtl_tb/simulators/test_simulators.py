@@ -244,6 +244,8 @@ def test_the_simulators_own_message_once(tmp_path, name):
             "a.sv:3:4: error: redefinition of 'x', a.sv:1:2: note: it stands here",
         ),
         ("a.v:5: error: no.\na.v:5:      : why\n1 error(s)\n", "a.v:5: error: no., why"),
+        ("%Warning-W: a.sv:1:1: w\n%Error: Exiting due to 1 warning(s)\n", "a.sv:1:1: w"),
+        ("%Warning-W: a.sv:1:1: w\nc++ -c x.cpp\n", simulators.ONLY_WARNED),
         ("\n\n", "it printed nothing"),
         ("strange end\n\n", "strange end"),
     ],
@@ -321,6 +323,13 @@ def test_what_the_machine_ended_is_no_refusal(said, status, kind):
     error = simulators.ToolFailed(["tool"], status, said, None)
     found = simulators.no_build(error, "Tool 1", "the DUT x", "it said")
     assert type(found) is kind and "Tool 1" in str(found) and "it said" in str(found)
+
+
+def test_warnings_alone_are_no_refusal():
+    """A compiler that ended in the middle of its work, in a build that no warning stops."""
+    error = simulators.ToolFailed(["tool"], 2, "%Warning-W: a.sv:1:1: w\nc++ -c x.cpp\n", None)
+    found = simulators.no_build(error, "Tool 1", "the DUT x", simulators.first_error(error.text))
+    assert type(found) is MachineError and "exit status 2" in str(found)
 
 
 @pytest.mark.parametrize("log", [True, False])
