@@ -18,6 +18,7 @@ import golden
 from golden.cover.coverage import Coverage
 from golden.model.instruction import Instruction
 from golden.number.formats import get_format, to_float
+from golden.paths import spec_folder
 from golden.stimuli import BOUNDARY_WEIGHT, generate
 from golden.vectors.vectorset import DEFAULT_WEIGHTS, VectorSet, default_set
 
@@ -472,3 +473,16 @@ def test_both_factors_of_each_product_are_nans_and_infinities(nan: bool) -> None
     alone = (special["a"] | special["b"]).sum(1) == 1
     finite = (drawn["c"] & 0x7FFFFFFF) < 0x7F800000
     assert (right["a"] & right["b"])[alone & finite].sum(0).min() >= LEAST
+
+
+def test_neighbours_of_a_power_of_two_cancel() -> None:
+    """An adder's least difference: half of the last place of the larger number, which is the power of two."""
+    ins = golden.load_instruction(spec_folder() / "examples" / "ieee_add.yaml")
+    drawn = generate(ins, "total_boundary", COUNT // 12, np.random.default_rng(1))
+    a, c = (drawn[name].reshape(-1).astype(np.int64) for name in "ac")
+    magnitude = {"a": a & 0x7FFFFFFF, "c": c & 0x7FFFFFFF}
+    for upper, lower in ("ac", "ca"):
+        power = (magnitude[upper] & 0x7FFFFF == 0) & (magnitude[upper] == magnitude[lower] + 1)
+        for sign in (0, 1):
+            here = power & ((a ^ c) >> 31 == 1) & ((a if upper == "a" else c) >> 31 == sign)
+            assert np.count_nonzero(here) >= LEAST, (upper, sign)
