@@ -363,8 +363,11 @@ def _integer_totals(draw: Draw) -> Ints:
 
 
 def _places_cut(draw: Draw) -> int:
-    """How many places of a sum of products a scale by a power of two moves below the point of an integer."""
-    moved = sum(step.power or 0 for step in draw.steps_of(Scale) if {"products", "total", "dot"} & {*step.of})
+    """How many places of a, or of a sum of products, a scale by a power of two moves below the point of an
+    integer."""
+    moved = sum(
+        step.power or 0 for step in draw.steps_of(Scale) if {"a", "products", "total", "dot"} & {*step.of}
+    )
     return min(max(-moved, 0), _BITS // 2)
 
 
@@ -522,17 +525,18 @@ def _take_product(draw: Draw, a: Bits, b: Bits, left: Ints, unit: Ints, column: 
 
 def _take_integers(draw: Draw, a: Bits, b: Bits, left: Ints, column: int) -> Ints:
     """As _take_product, of integers: b is as large as it can be, or anything; a is how often it fits."""
-    fmt_a, fmt_b = draw.a, draw.b
-    if fmt_a.is_float or fmt_b.is_float or fmt_a.bits == 1:
+    fmt_a, fmt_b, lone = draw.a, draw.b, "b" in draw.unit.absent  # a itself is then the product
+    if fmt_a.is_float or (fmt_b.is_float and not lone) or fmt_a.bits == 1:
         return np.zeros_like(left)
-    most = np.minimum(np.maximum(np.abs(left), 1), fmt_b.largest)
+    most = np.minimum(np.maximum(np.abs(left), 1), 1 if lone else fmt_b.largest)
     factor = np.where(draw.chance(0.5, left.shape), most, draw.pick(1, most, left.shape))
     if fmt_b.signed:
         factor = np.where(draw.coins(left.shape) == 1, -factor, factor)
     fits = np.sign(left) * np.sign(factor) * (np.abs(left) // np.abs(factor))
     fits = np.clip(fits, -(fmt_a.largest + 1) if fmt_a.signed else 0, fmt_a.largest)
     a[:, column] = (fits & ((1 << fmt_a.integer_bits) - 1)).astype(fmt_a.dtype)
-    b[:, column] = (factor & ((1 << fmt_b.integer_bits) - 1)).astype(fmt_b.dtype)
+    if not lone:
+        b[:, column] = (factor & ((1 << fmt_b.integer_bits) - 1)).astype(fmt_b.dtype)
     return np.asarray(fits * factor)
 
 

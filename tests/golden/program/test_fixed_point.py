@@ -90,6 +90,8 @@ def test_a_number_alone_that_is_cut(tmp_path: Path) -> None:
         assert d == expected(Fraction(signed(a, 16), 32), "nearest_even", "wrap", True, 8), a
         assert d == evaluate(ins.program, ins.formats, [a], [0], 0)
     assert outputs(ins, operands, 200)["d"] == ins.dot(**operands).tolist()
+    ties = stimuli.generate(ins, "total_boundary", 1000, np.random.default_rng(1))["a"][:, 0]
+    assert min(np.count_nonzero((ties & 31 == 16) & (ties >> 15 == sign)) for sign in (0, 1)) > 20
 
 
 def test_each_product_cut_before_the_sum(tmp_path: Path) -> None:
