@@ -29,6 +29,7 @@ from golden.identify.blackbox.questions import Coverage, simple
 from golden.identify.blackbox.repeatability import Changed, Repeated, changed_answer, check_repeatability
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.blackbox.sum_order import find_order
+from golden.identify.minimising import minimise
 from golden.identify.sample import evenly, joined, picked
 from golden.kernels.sum_tree import Node
 from golden.model.instruction import Instruction
@@ -276,6 +277,9 @@ class Asking:
                 wrong_kinds.append((kind, few, answers[taken]))
         for kind, part, codes in wrong_kinds:
             self._keep(kind, part, codes)
+        # Small counterexamples have few terms, so fewer changes explain them.
+        if wrong_kinds and self.own.pattern is None:
+            self._shrink(candidate, wrong_kinds)
         return bool(wrong_kinds)
 
     def _drawn(self, unit: Instruction, share: int, turn: int) -> Iterator[tuple[str, Operands]]:
@@ -314,6 +318,29 @@ class Asking:
     def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
         """Adds counterexamples to the bank; those of a sparse box as the selected products."""
         self.bank.add(kind, selected(self.own, operands), answers)
+
+    def _shrink(self, candidate: Candidate, wrong: list[tuple[str, Operands, Any]]) -> None:
+        """Adds the simplest forms of a few counterexamples to the bank, with all queries on the way."""
+        for _, operands, _ in wrong[: QUESTIONS.shrunk]:
+            queried: list[tuple[Operands, Any]] = []
+
+            def fails(batch: Operands, queried: list[tuple[Operands, Any]] = queried) -> Any:
+                count = len(batch["a"])
+                some = evenly(np.arange(count), QUESTIONS.shrinking)
+                given = picked(batch, some)
+                put, answers = self.dense.ask(given)
+                queried.append((put, answers))
+                differ = np.zeros(count, bool)
+                differ[some] = (candidate.dot(**put) != answers) & (put["c"] == given["c"])
+                return differ
+
+            first = picked(operands, 0)
+            least = minimise(self.takes, first, fails, rounds=12)
+            batch = picked(least, None)
+            self.bank.add("shrunk", *self.dense.ask(batch))
+            most = QUESTIONS.shrunk_kept
+            for part, answers in queried[-3:]:
+                self.bank.add("shrunk", picked(part, slice(most)), answers[:most])
 
     @property
     def _left(self) -> int:

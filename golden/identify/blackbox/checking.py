@@ -86,10 +86,14 @@ class Checking(Asking):
             if kept is not None and not kept.wrong:
                 return
         # 2. All orders of the tree. `orders` keeps the ranking for restarts.
-        now = self._begun(ordinary, self._made(), kept)
-        # 3. The keys found so far in other orders; then the nearest orders themselves.
-        if now is not None and now.wrong:
-            self._refit([now, *self._others(now), *fitting.various(self.orders, STARTS.fits)], quick=True)
+        made = self._made()
+        self._begun(ordinary, made, kept)
+        # 3. The keys found so far in other orders; then starts from the questions with few terms, which no
+        # wrong order affects.
+        now = self._reordered(made)
+        if now is not None and now.wrong:  # the order is wrong, or something apart from the order
+            nearest = self._nearer(ordinary, made)
+            self._refit([now, *nearest[: STARTS.halved_fits]], quick=True)
         # 4. More time for the best starts. After this stage `fit` is the candidate with the fewest wrong
         # answers.
         if self.state.fit is not None and self.state.fit.wrong:
@@ -110,12 +114,50 @@ class Checking(Asking):
     ) -> fitting.Fit | None:
         """The result of the nearest skeletons, or of a candidate that was kept."""
         self._rank(ordinary, made)
-        first = fitting.various(self.ranked, STARTS.first)
+        first = fitting.of_both_kinds(self.ranked, STARTS.first)
         self._refit([kept, *first] if kept is not None else first, quick)
         now = self.state.fit
         if now is not None and now.wrong:
             self._ask_wrong_again(now.candidate)
-        return now
+        if now is not None and 0 < now.wrong <= STARTS.handful:
+            self._query_near(now)
+        return self.state.fit
+
+    def _query_near(self, near: fitting.Fit) -> None:
+        """One round aimed at a candidate that is wrong on a handful of questions. They show too little of
+        what it lacks, and any other attempt costs more than queries aimed at it."""
+        share = min(QUESTIONS.growth[0], self._share_left() // 3)
+        if share >= self._least and self.dense.left > self.reserve:
+            self._round(share)
+            self.state.differing = {}
+            self._refit([near], quick=True)
+
+    def _reordered(self, made: list[Candidate]) -> fitting.Fit | None:
+        """The result of the first starts, or another order with the same ends if that explains more."""
+        now = self.state.fit
+        if now is not None and now.wrong:
+            until = time.monotonic() + min(TIMES.orders, self.dense.left / 8)
+            self._also(starting_points.reordered(self.bank, now, made, until)[: STARTS.first])
+        return self.state.fit
+
+    def _also(self, starts: list[fitting.Fit]) -> None:
+        """Fits more starts, each for a short time, and ranks them with the earlier ones."""
+        now, before = self.state.fit, self.ranked
+        if starts and now is not None:
+            self._refit([*starts, now], quick=True)
+            every = {one.candidate.operations: one for one in (*before, *self.ranked)}
+            self.ranked = sorted(every.values(), key=lambda one: one.wrong)
+
+    def _nearer(self, ordinary: Bank, made: list[Candidate]) -> list[fitting.Fit]:
+        """More starts than widths alone give, ranked after a few changes: skeletons with the ends that one
+        product and c show, and those already ranked."""
+        until, now = time.monotonic() + self.dense.left / TIMES.sharers, self.state.fit
+        if now is not None and not fitting.wrong_of(ordinary, now.candidate):
+            ordinary = self.bank  # the error lies elsewhere: ordinary questions no longer separate orders
+        more = starting_points.starts(self.bank, ordinary, made, until)
+        ranked = fitting.rank_again(ordinary, more, fitting.various(self.orders, STARTS.halved))
+        hints = replace(fitting.hints(self.bank), wide=False)
+        return fitting.halved(ordinary, fitting.various(ranked, STARTS.halved), hints, until)
 
     def _refit(self, starts: list[fitting.Fit], quick: bool = False) -> None:
         """Fits candidates until one explains the bank; without one keeps the nearest, and ranks the others

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -27,6 +27,7 @@ from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.neighbourhood import nan_words, single_changes
 from golden.identify.blackbox.parts import reordered
 from golden.identify.blackbox.policy import FITS
+from golden.identify.blackbox.questions import KINDS
 from golden.identify.blackbox.step_changes import replaced_values
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
@@ -37,10 +38,11 @@ from golden.program.keys import CUT
 from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step, Sum
 
+_SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
 _OFTEN, _WORDS = 6, 2
 """Answers that make a word common, and words of one sort that are tried."""
-_CAUSES = ": nans = "
-"""A change of the table of NaN causes."""
+_CAUSES = ": nans"
+"""End of the key of the table of NaN causes."""
 _MASKS = frozenset((MASKS,))
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
@@ -100,11 +102,16 @@ class Sample:
         return [self.bank.part(index) for index in self.others]
 
 
-def sample_of(bank: Bank, one: Candidate, seed: int) -> Sample:
-    """A sample for a candidate."""
-    rng, most = np.random.default_rng(seed), FITS.sample
-    wrong = bank.wrong(one.program)
-    mixed = [rng.permutation(np.flatnonzero(mask)) for mask in (wrong, ~wrong)]
+def sample_of(
+    bank: Bank, one: Candidate, seed: int, most: int = FITS.sample, first: Set[str] = frozenset()
+) -> Sample:
+    """A sample for a candidate, `most` questions of each; those of the kinds `first` before others."""
+    rng = np.random.default_rng(seed)
+    wrong, early = bank.wrong(one.program), bank.is_of(first)
+    mixed = [
+        np.concatenate([rng.permutation(np.flatnonzero(mask & some)) for some in (early, ~early)])
+        for mask in (wrong, ~wrong)
+    ]
     missed, right = (bank.part(index[:most]) for index in mixed)
     others = [index[most:] for index in mixed]
     parts = [others[0], *np.split(others[1], range(FITS.part, len(others[1]), FITS.part))]
@@ -136,6 +143,33 @@ def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: flo
             break
         found.append(_widths(bank, fit, Hints(wide=False), deadline))
     return _sorted([*found, *fits])
+
+
+def halved(bank: Bank, fits: Sequence[Fit], hints: Hints, deadline: float) -> list[Fit]:
+    """Ranked starts after a few changes of any key. In each round all remaining starts take one change, and
+    the better half continues: a start that is far off as it was made can be near after a change or two."""
+    going, done = list(fits), list[Fit]()
+    for turn in range(FITS.halvings):
+        moved: list[Fit] = []
+        # Every start takes one change; then the better half goes on.
+        for one in going:
+            if not one.wrong or time.monotonic() > deadline:
+                moved.append(one)
+                continue
+            sample = sample_of(bank, one.candidate, turn, FITS.coarse)
+            better = _step(sample, one, single_changes(one.candidate, hints), deadline)
+            moved.append(better or one)
+        moved = _sorted(moved)
+        going = moved[: max(len(moved) // 2, FITS.left)]
+        done += moved[len(going) :]
+    return _sorted([*going, *done])
+
+
+def rank_again(bank: Bank, more: Iterable[Fit], fits: Iterable[Fit]) -> list[Fit]:
+    """Ranked starts of two kinds, the best of the first on the whole bank, as one list."""
+    best = [Fit(one.candidate, wrong_of(bank, one.candidate)) for one in various(more, FITS.ranked)]
+    own = [Fit(one.candidate, wrong_of(bank, one.candidate), one.changes) for one in fits]
+    return _sorted([*best, *own])
 
 
 def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> Iterator[Candidate]:
@@ -283,6 +317,24 @@ def various(fits: Iterable[Fit], most: int) -> list[Fit]:
     return [one for *_, one in sorted(turns, key=lambda turn: turn[:2])[:most]]
 
 
+def of_both_kinds(fits: Sequence[Fit], most: int) -> list[Fit]:
+    """The best ranked fits, of different shapes. If all of them round at every addition, or none does, the
+    last one is replaced by the best of the other kind if that is as near. In formats with few binades
+    ordinary operands do not distinguish an exact sum from rounded ones, and the keys of one do not lead to
+    the other."""
+    first = various(fits, most)
+    if len({_adds_rounded(one.candidate) for one in first}) != 1:
+        return first
+    kind = _adds_rounded(first[0].candidate)
+    near = (one for one in fits if _adds_rounded(one.candidate) != kind and one.wrong <= first[-1].wrong)
+    other = next(near, None)
+    return first if other is None else [*first[:-1], other]
+
+
+def _adds_rounded(one: Candidate) -> bool:
+    return any(isinstance(step, Additions | Fma) for operation in one.operations for step in operation.steps)
+
+
 def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
     """Fits only widths and roundings, in a few rounds; for a candidate that is far off, sticky bits, too."""
     for turn in range(4):
@@ -401,6 +453,21 @@ def special_operands(bank: Bank) -> npt.NDArray[np.bool_]:
     return found
 
 
+def _more_causes(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit:
+    """After a change of the causes of NaNs, more of them: the table is found entry by entry, and no other
+    pass is needed between two entries."""
+    if not best.changes[-1].partition(" = ")[0].endswith(_CAUSES):
+        return best
+    for turn in range(FITS.causes):
+        sample = sample_of(bank, best.candidate, turn, first=_SPECIAL | KINDS)
+        tried = (m for m in single_changes(best.candidate, hints) if m.key.endswith(_CAUSES))
+        better = _step(sample, best, tried, deadline) if best.wrong else None
+        if better is None:
+            break
+        best = better
+    return best
+
+
 _Scored = tuple[int, int, int, Move, Candidate]
 """Wrong answers on the sample, rank and place of a move; the move; and the candidate it makes."""
 
@@ -509,6 +576,10 @@ class Fitting:
             self._sample = best.candidate, sample_of(self.bank, best.candidate, 1)
         return self._sample[1]
 
+    def _step(self, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
+        better = _step(self._of(best), best, tried, deadline)
+        return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
+
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
         # While much is wrong, two keys at once compete with one, and come first if the time ends: a key that
         # makes up for two others explains a part of the answers, and leads away from them.
@@ -519,15 +590,7 @@ class Fitting:
         if best.wrong > len(self.bank) // FITS.apart:
             pairs = (replace(move, rank=move.rank + 2) for move in joint(best.candidate))
             tried = chain(pairs, tried)
-        better = _step(self._of(best), best, tried, deadline)
-        # A table of causes of NaNs is found entry by entry: no other pass is needed between two entries.
-        while better is not None and better.wrong and _CAUSES in better.changes[-1]:
-            causes = (m for m in single_changes(better.candidate, self.hints) if _CAUSES in m.text)
-            more = _step(self._of(better), better, causes, deadline)
-            if more is None:
-                break
-            better = more
-        return better
+        return self._step(best, tried, deadline)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
-        return _step(self._of(best), best, joint(best.candidate), deadline)
+        return self._step(best, joint(best.candidate), deadline)

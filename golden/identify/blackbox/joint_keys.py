@@ -22,7 +22,7 @@ from golden.identify.blackbox.templates import align
 from golden.number.frozen import replace
 from golden.program import keys
 from golden.program.keys import Choice, Flag, Roundings, applies, declared, key_name
-from golden.program.steps import MAX_FRACTION_BITS, Align, Multiply, Step, Sum
+from golden.program.steps import MAX_FRACTION_BITS, Align, Multiply, Round, Step, Sum
 
 _CUT_BITS = (-1, 0, 1)
 """Bits more or fewer that are tried together with another kind of cut."""
@@ -63,8 +63,8 @@ def joint(one: Candidate) -> Iterator[Move]:
 
 
 def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
-    """The width of an alignment together with its rounding: a sticky bit only shows at the right width. Also
-    for the plain alignment, without other keys that were found at a wrong width."""
+    """The width of an alignment, or of a result, together with its rounding: a sticky bit only shows at the
+    right width. Also for the plain alignment, without other keys that were found at a wrong width."""
     for step in one.steps_of(Align):
         rest: dict[str, Any] = {"window": (), "spared": (), "shift_limit": None, "left_out": ()}
         plain = replace(step, cut="dropped", sticky_gap=0, **rest)
@@ -75,6 +75,11 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
                     label = key_label(step, "fraction_bits")
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
                     yield Move(label, said, replacing_step(step, changed), 1)
+    for end in one.steps_of(Round):
+        most = end.format.fraction_bits
+        for bits, mode in product(range(max(most - 24, 0), most), SIDES):
+            rounded = replace(end, result_fraction_bits=bits, rounding=mode)
+            yield Move(key_label(end, "fraction_bits"), f"{bits}, {mode}", replacing_step(end, rounded), 1)
 
 
 def _each_rounding(one: Candidate) -> Iterator[Move]:

@@ -39,6 +39,8 @@ class QuestionPolicy:
         checked: products in all questions of the rounds up to which these questions are recorded. Fits do not
             read them, but a candidate that is wrong on one is rejected, and a rival that they refute is not
             reported as undecided.
+        shrunk: counterexamples that are shrunk in one round; `shrinking`: questions in one batch for that;
+            `shrunk_kept`: of each of the last batches, those that join the bank.
         clean: rounds without a counterexample before a candidate is separated from its rivals, because a
             round costs less than that. One round is enough when few questions are left.
         separating: operands of each kind that are drawn to separate rivals, the first and the second time.
@@ -68,6 +70,9 @@ class QuestionPolicy:
     codes: int = 4
     taken: int = 24
     checked: int = 1 << 22
+    shrunk: int = 3
+    shrinking: int = 192
+    shrunk_kept: int = 64
     clean: int = 3
     separating: tuple[int, ...] = (1000, 1000)
 
@@ -107,6 +112,7 @@ class StartPolicy:
 
     Attributes:
         fits: starts that are fitted; `first`: how many of them before the questions with few terms are used.
+        halved: starts that each take a few changes; `halved_fits`: how many of them are then fitted.
         others: other orders that are fitted when no change of a key explains a counterexample.
         far: a candidate farther than this has another order of the sum rather than two wrong keys: other
             orders are tried first.
@@ -116,6 +122,8 @@ class StartPolicy:
 
     fits: int = 6
     first: int = 2
+    halved: int = 16
+    halved_fits: int = 4
     others: int = 3
     far: int = 50
     near: int = 100
@@ -134,12 +142,15 @@ class FitPolicy:
             they rank equally, because one counterexample is explained by many changes that are wrong
             elsewhere.
         extra: changes that are tried together with the best one; `of_a_key`: how many may belong to one key.
+        causes: entries that are added in a row to the table of NaN causes.
         far: a candidate wrong on more than one question in 8 is first fitted to those with few terms.
         apart: a candidate wrong on more than one question in 50 is changed in one key or two at once.
         few: ordinary questions on which all skeletons are ranked.
         ranked: skeletons that align, and others, that are compared with all ordinary questions.
         fitted: ranked skeletons whose widths and roundings are fitted.
         near: starts are near each other if they differ on fewer than one question in 200.
+        halvings: rounds in which starts are halved; `coarse`: questions of each sample for that; `left`: the
+            least number of starts left.
     """
 
     sample: int = 224
@@ -149,12 +160,16 @@ class FitPolicy:
     alike: int = 96
     extra: int = 40
     of_a_key: int = 6
+    causes: int = 12
     far: int = 8
     apart: int = 50
     few: int = 160
     ranked: int = 40
     fitted: int = 10
     near: int = 200
+    halvings: int = 4
+    coarse: int = 96
+    left: int = 4
 
 
 @dataclass(frozen=True)

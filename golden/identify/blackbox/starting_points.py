@@ -7,7 +7,8 @@ these are ranked again: a skeleton that is far off as it was made can be the nea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from golden.identify.blackbox import fitting
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.one_term import (
     as_rounded,
     overflowing,
@@ -24,7 +26,7 @@ from golden.identify.blackbox.one_term import (
     with_signs,
 )
 from golden.identify.blackbox.parts import Pass, with_parts
-from golden.identify.blackbox.questions import ALONE
+from golden.identify.blackbox.questions import ALONE, C_ALONE, ONE_PRODUCT
 from golden.identify.blackbox.step_registers import of_operands, relabelled, with_registers
 from golden.number.formats import Kind
 from golden.number.frozen import replace
@@ -35,6 +37,7 @@ from golden.program.steps import (
     Fma,
     Multiply,
     Normalize,
+    Part,
     Round,
     Scale,
     SpecialValues,
@@ -42,8 +45,44 @@ from golden.program.steps import (
     Sum,
 )
 
+KINDS = frozenset((C_ALONE, ONE_PRODUCT, "one product and c"))
 _OWN = ("of", "to", "group", "format")
 """Keys that give the place of a step, not its arithmetic."""
+
+
+def starts(bank: Bank, ordinary: Bank, skeletons: Sequence[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons with the ends that one product and c show, ranked by their wrong answers to ordinary
+    questions."""
+    shuffled = np.random.default_rng(1).permutation(len(ordinary))
+    # The starts are compared on this many questions with all terms.
+    count = 160
+    few = ordinary.part(shuffled[:count])
+    found: dict[object, Fit] = {}
+    for source in _fitted(bank.of_kinds(KINDS), skeletons, deadline):
+        for one in skeletons:
+            if time.monotonic() > deadline:
+                break
+            for new in with_ends(one, source.candidate):
+                found.setdefault(new.operations, Fit(new, fitting.wrong_of(few, new)))
+    return sorted(found.values(), key=lambda fit: fit.wrong)
+
+
+def reordered(bank: Bank, best: Fit, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons with the ends of the best candidate that explain more of the whole bank than it does, the
+    best first. Special values, cuts and rounding are found with a wrong order, too; the questions that are
+    still wrong are few and not ordinary ones."""
+    sample = fitting.sample_of(bank, best.candidate, 1)
+    most, found = fitting.wrong_of(sample.glance, best.candidate), dict[object, Fit]()
+    for one in skeletons:
+        if time.monotonic() > deadline:
+            break
+        for new in with_ends(one, best.candidate):
+            if new.operations in found or fitting.wrong_of(sample.glance, new) >= most:
+                continue
+            wrong = sample.of_all(new, best.wrong)
+            if wrong < best.wrong:
+                found[new.operations] = Fit(new, wrong, best.changes)
+    return sorted(found.values(), key=lambda fit: (fit.wrong, fit.steps))
 
 
 def counted(
@@ -81,6 +120,39 @@ def _overflows(bank: Bank) -> bool:
     fmt = bank.takes.formats["d"]
     codes = np.unique(bank.answers[~fitting.special_operands(bank)]).tolist()
     return any(fmt.decode(code).kind >= Kind.INFINITY for code in codes)
+
+
+def _fitted(few: Bank, skeletons: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Programs whose operations are alike, fitted to the questions with few terms: the best of each sequence
+    of steps, with as few operations as possible."""
+    # Passes of one multiplier differ in the parts that they read.
+    bodies = {
+        one: {tuple(s for s in o.steps if not isinstance(s, Part)) for o in one.operations}
+        for one in skeletons
+    }
+    alike = [one for one, own in bodies.items() if len(own) == 1]
+    least = min((len(one.operations) for one in alike), default=0)
+    single = [one for one in alike if len(one.operations) == least]
+    scored = [Fit(one, fitting.wrong_of(few, one)) for one in single if time.monotonic() < deadline]
+    scored.sort(key=lambda fit: (fit.wrong, len(_steps(fit))))
+    seen: dict[object, Fit] = {}
+    for fit in scored:
+        seen.setdefault(tuple(step.op for step in _steps(fit)), fit)
+    found = []
+    # Shapes of programs that are fitted.
+    shapes = 6
+    for start in [*seen.values()][:shapes]:
+        # Seconds to fit one shape.
+        seconds = 1.0
+        until = min(deadline, time.monotonic() + seconds)
+        found.append(fitting.fit(few, start, until))
+    # The best of them provide the ends of all skeletons.
+    kept = 3
+    return sorted(found, key=lambda fit: fit.wrong)[:kept]
+
+
+def _steps(fit: Fit) -> tuple[Step, ...]:
+    return fit.candidate.operations[-1].steps
 
 
 def with_ends(one: Candidate, source: Candidate) -> Iterator[Candidate]:
