@@ -293,8 +293,8 @@ def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Can
     made = list(skeletons)
     for name, keys in shown.items():
         made = [_with_register(one, name, keys) for one in made] if keys else made
-    converted = [new for one in skeletons for new in converted(one)] if shown["c"] else []
-    return [*made, *(_with_register(one, "c", shown["c"], alone=True) for one in converted)]
+    apart = [new for one in skeletons for new in converted(one)] if shown["c"] else []
+    return [*made, *(_with_register(one, "c", shown["c"], alone=True) for one in apart)]
 
 
 def _register(bank: Bank, name: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node
 from golden.model.instruction import Instruction
 from golden.program.signature import Bits
-from golden.program.steps import Additions, Align, Fma, Multiply, Round, SpecialValues, Sum
+from golden.program.steps import Additions, Align, Fma, Multiply, Round, SpecialValues
 from golden.unit import FunctionUnit, signature_of
 
 SMALL = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -130,16 +130,14 @@ def test_what_follows_registers_alike_is_checked_once_and_all_else_as_before() -
 
     def verdicts(tried: list[moves.Move]) -> dict[str, bool]:
         candidates._begun.cache_clear()
-        candidates._root.cache_clear()
         return {move.text: move.apply(own) is None for move in tried}
 
     found = verdicts(some)
     assert found == verdicts(some[::-1]) and True in found.values() and False in found.values()
     candidates._begun.cache_clear()
-    candidates._root.cache_clear()
-    frame, formats = candidates._outline(own.takes, own.operations[0]), candidates._formats_of(own.takes)
-    steps = own.operations[0].steps
-    first = candidates._root(frame, *formats).then(steps[0])
+    one = own.operations[0]
+    steps, places = one.steps, tuple(range(len(one.k_index)))
+    first = candidates._begun(own.takes, places, False, len(one.addends), *one.formats).then(steps[0])
     by_nan = [first.then(replace(steps[1], nan=word)) for word in (0x7FC00000, 0x7FFFFFFF)]  # type: ignore[call-arg]
     assert by_nan[0] is by_nan[1] is not first.then(steps[2])
 
@@ -281,22 +279,6 @@ def test_an_adder_that_hands_on_nans_shows_the_word_of_what_made_them() -> None:
     assert any((new := move.apply(start)) is not None and new.key == true.key for move in tried)
 
 
-def test_orders_in_ones_complement_are_tried_before_those_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is nearest without it is seldom nearest with it: all orders are compared again."""
-    ins = golden.instruction("ada", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32")
-    true = candidate(ins, {Sum: {"complement": "c"}})
-    unit = FunctionUnit(true.instruction.dot, ins.formats, ins.k, "unit")
-    search = _Search(unit, seconds=60, asks=60_000, seed=0, progress=None)
-    search._first_questions()
-    only = [one for one in skeletons(true.takes, None) if one.order == "one aligned sum"]
-    begun: list[list[Candidate]] = []
-    monkeypatch.setattr(search, "_made", lambda: only)
-    monkeypatch.setattr(search, "_begun", lambda ordinary, made, kept, quick=True: begun.append(made))
-    search._first_candidate()
-    words = [{s.complement for one in made for s in one.operations[0].steps_of(Sum)} for made in begun]
-    assert words == [{"c"}, {"none"}]
-
-
 def test_of_a_candidate_that_is_wrong_on_a_handful_more_is_asked_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -382,3 +364,61 @@ def test_a_window_of_all_registers_is_tried_with_terms_that_are_kept_whole() -> 
     bank = bank_of(true, 40)
     made = [move.apply(plain) for move in joint_keys.joint(plain) if move.key.endswith("window")]
     assert 0 in [fitting.wrong_of(bank, one) for one in made if one is not None]
+
+
+@pytest.mark.long
+def test_one_product_and_c_show_the_ends_of_every_order() -> None:
+    """c is not read, zero times infinity is one, what is subnormal is flushed: as it was made, no chain of
+    fused multiply-adds is near."""
+    ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
+    changed = {"start": "zero", "flush": "positive", "zero_times_infinity": "infinity"}
+    true = candidate(ins, {Fma: changed})
+    bank = bank_of(true, 6)
+    for kind, operands in simple(true.takes, 20, np.random.default_rng(3)):
+        bank.add(kind, operands, true.dot(**operands))
+    made = list(skeletons(true.takes, None))
+    plain = sorted(fitting.wrong_of(bank, one) for one in made)
+    best = starting_points.starts(bank, bank, made, time.monotonic() + 60)[0].candidate
+    assert [type(step) for step in best.operations[0].steps] == [Fma]
+    assert fitting.wrong_of(bank, best) < plain[0] // 4
+
+
+@pytest.mark.parametrize(("wrong", "calls"), [(1, 2), (9, 1)])
+def test_a_near_start_goes_on_before_others_are_looked_for(
+    wrong: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ins = golden.instruction("ampere", SMALL)
+    search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
+    one = candidate(ins, {})
+    search.bank = bank_of(one, 8)
+    search.bank.answers[:wrong] ^= 1
+    tried: list[Candidate] = []
+
+    def fit(bank: Bank, start: fitting.Fit, *rest: Any) -> fitting.Fit:
+        tried.append(start.candidate)
+        return start
+
+    monkeypatch.setattr(fitting, "rank", lambda *given: [fitting.Fit(one, wrong)])
+    monkeypatch.setattr(_Search, "_query_near", lambda *given: None)
+    monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
+    monkeypatch.setattr(fitting, "fit", fit)
+    search._begun(search.bank, [one], None)
+    assert tried == [one] * calls
+
+
+def test_of_starts_that_are_as_near_one_of_each_kind_is_fitted() -> None:
+    """Ordinary operands of few binades tell no exact sum from rounded ones; words of NaNs come later."""
+    made = list(skeletons(signature_of(golden.instruction("ampere", SMALL)), None))
+    chain, adds, exact = (
+        next(one for one in made if one.order.startswith(name))
+        for name in (
+            "chain of fused multiply-adds from zero",
+            "rounded additions of the products (seq",
+            "one exact",
+        )
+    )
+    for wrong, best in ((0, [chain, exact]), (1, [chain, adds])):
+        fits = [fitting.Fit(chain, 0), fitting.Fit(adds, 0), fitting.Fit(exact, wrong)]
+        assert [one.candidate for one in fitting.of_both_kinds(fits, 2)] == best
+    mixed = [fitting.Fit(one, 0) for one in (exact, adds, chain)]
+    assert [one.candidate for one in fitting.of_both_kinds(mixed, 2)] == [exact, adds]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import golden
 from golden.identify.blackbox import (
@@ -17,13 +18,14 @@ from golden.identify.blackbox import (
 )
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
+from golden.identify.blackbox.dissecting import _Search
 from golden.identify.blackbox.fitting import Fit
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.templates import skeletons
 from golden.program.signature import Signature
 from golden.program.steps import Additions, Align, Multiply, Round, Step
-from golden.unit import signature_of
+from golden.unit import FunctionUnit, signature_of
 
 CHAIN = "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32"
 
@@ -97,3 +99,23 @@ def test_the_terms_of_every_second_operation_are_turned_where_each_turns_the_res
     made = starting_points.counted(bank, made)
     assert box.operations in [one.operations for one in made]
     assert start.operations not in [one.operations for one in made]
+
+
+@pytest.mark.parametrize("wrong", ["ordinary", "special"])
+def test_where_ordinary_questions_are_explained_orders_are_compared_on_all(
+    wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all products are infinite, only special values tell orders."""
+    ins, one = golden.instruction("volta", "HMMA.884.F32.F32"), plain()
+    search, ordinary = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None), Bank(one.takes)
+    operands = {
+        name: np.zeros((4, *codes.shape[1:]), codes.dtype) for name, codes in ordinary.operands.items()
+    }
+    ordinary.add("ordinary", operands, one.dot(**operands) ^ np.uint32(wrong == "ordinary"))
+    search.state.fit = Fit(one, 1)
+    search.bank.add("special", operands, one.dot(**operands) ^ np.uint32(1))
+    used: list[Bank] = []
+    monkeypatch.setattr(starting_points, "starts", lambda bank, some, *rest: used.append(some) or [])
+    monkeypatch.setattr(fitting, "halved", lambda bank, *rest: used.append(bank) or [])
+    search._nearer(ordinary, [one])
+    assert used == [ordinary if wrong == "ordinary" else search.bank] * 2

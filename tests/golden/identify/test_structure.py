@@ -153,15 +153,6 @@ steps:
 """
 
 
-def test_groups_are_changed_in_all_steps_that_have_them() -> None:
-    box = unit(GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent"))
-    start = as_candidate(unit(GROUPED.format(group="{contiguous: 4}", cancelled="keeps_exponent")))
-    bank = asked(box)
-    assert wrong_of(bank, start) > 0
-    made = [move.apply(start) for move in joint(start) if move.key == "groups of contiguous 4"]
-    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
-
-
 @pytest.mark.parametrize("rounding", ["toward_zero", "down", "away", "nearest_away", "nearest_up"])
 def test_how_products_are_cut_shows_in_the_least_that_is_left_of_them(rounding: str) -> None:
     text = GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent")
@@ -212,15 +203,6 @@ def test_products_that_are_all_infinite_may_be_added() -> None:
     ]
     made = [move.apply(one) for one in found for move in changes]
     assert any(one is not None and wrong_of(bank, one) < len(bank) // 50 for one in made)
-
-
-def test_earlier_results_can_have_any_format() -> None:
-    chain = as_candidate(golden.instruction("turing", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"))
-    made = [
-        move.apply(chain) for move in single_changes(chain, Hints()) if move.key == "earlier results: format"
-    ]
-    found = {one.operations[0].out_format.name for one in made if one is not None}
-    assert found == {"f16", "bf16", "f64"}
 
 
 def test_no_unit_has_more_maxima_than_the_core_holds() -> None:

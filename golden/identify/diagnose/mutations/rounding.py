@@ -269,15 +269,10 @@ def _overflowing(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
     """The condition of an overflow, in modes in which the sign matters."""
     formats = [format_of(step) or ins.formats["d"] for step in ins.program.steps_of(kind)]
     if any(fmt.is_float and fmt.infinity is not None for fmt in formats):
-        for slug, rule, text in (
-            (
-                "one-late",
-                "late",
-                "sees an overflow one exponent too late: the fraction stays with the exponent of infinity",
-            ),
-            ("wraps-never", "never", "sees no overflow: the exponent wraps around"),
-        ):
-            yield _rounding(f"overflow-{slug}", text, sets(overflows=rule))
+        text = "sees an overflow one exponent too late: the fraction stays with the exponent of infinity"
+        yield _rounding("overflow-one-late", text, sets(overflows="late"))
+        text = "sees no overflow: the exponent wraps around"
+        yield _rounding("overflow-wraps-never", text, sets(overflows="never"))
     # What an overflow gives depends on the rounding; another one than the step's may decide it.
     modes = {getattr(step, "rounding", "") for step in ins.program.steps_of(kind)}
     for mode in ("up", "down", "toward_zero", "nearest_even"):

@@ -422,16 +422,12 @@ def _clamps(fmt: Format) -> Iterator[Mutation]:
     """Clamps whose comparison is off by one."""
     ends = {"upper": (fmt.largest, 1), "lower": (-(1 << fmt.integer_bits - 1) if fmt.signed else 0, -1)}
     for name, (end, beyond) in ends.items():
-        what, near = (
-            ("above the largest", "below the largest")
-            if beyond > 0
-            else ("below the least", "above the least")
-        )
+        what, near, last = ("above", "below", "largest") if beyond > 0 else ("below", "above", "least")
         late = lambda s, n=end + beyond: s.total == n  # noqa: E731
-        text = f"a sum that is one {what} number is not clamped: it wraps"
+        text = f"a sum that is one {what} the {last} number is not clamped: it wraps"
         yield _total(f"clamp-{name}-one-late", text, _replacing(late, fmt), 1.0)
         early = lambda s, n=end - beyond: s.total == n  # noqa: E731
-        text = f"a sum that is one {near} number is clamped"
+        text = f"a sum that is one {near} the {last} number is clamped"
         yield _total(f"clamp-{name}-one-early", text, _replacing(early, fmt, end), 1.0)
 
 
