@@ -427,7 +427,8 @@ def _kept(log: Path, most: int | None) -> Iterator[int]:
                 while pipe.read(1 << 16):  # so that the tool does not wait for ever
                     pass
 
-    copier = threading.Thread(target=copy)
+    # No exit waits for it: a signal that ends this process while it starts leaves the pipe open.
+    copier = threading.Thread(target=copy, daemon=True)
     copier.start()
     try:
         yield writing
