@@ -105,7 +105,7 @@ def declared_nan(known: Facts) -> str | None:
         words += [step.nan for step in known.steps(Fma)]
         words += [step.nan for step in known.steps(Additions)]
         word = next((word for word in words if word is not None), known.ins.formats["d"].nan)
-    return f"0x{word:0{known.ins.formats['d'].bits // 4}x}"
+    return None if word is None else f"0x{word:0{known.ins.formats['d'].bits // 4}x}"
 
 
 def find_payload(known: Facts) -> Finding | None:

@@ -24,6 +24,7 @@ from golden.identify.blackbox import (
 from golden.identify.blackbox.box import Bank, BudgetEnded
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.dissecting import _Search
+from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.sum_order import find_order
 from golden.identify.blackbox.templates import skeletons
 from golden.kernels.sum_tree import C, Node

@@ -107,6 +107,10 @@ def test_roundings_away_from_infinity_stop_at_the_largest_number(mode: str, larg
     assert sign is not None and ("1 - 1" in sign.text) == (mode == "rm")
 
 
+def test_a_unit_without_nans_declares_no_word_of_one() -> None:
+    measure(by_slug()["nan-word"], golden.instruction("tensix_wormhole", "mvmul.f16.f16.f16.lofi"))
+
+
 @pytest.mark.long
 def test_every_program_has_what_the_probes_find() -> None:
     """Both ways to each property, of all programs of the catalog: a minute."""
