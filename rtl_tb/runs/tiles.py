@@ -71,7 +71,9 @@ def _swapped(axis: int, blocks: int) -> Callable[[Codes], Codes]:
     def order(tiles: Codes) -> Codes:
         size = tiles.shape[axis]
         width = size // blocks if blocks else 1
-        return np.take(tiles, np.arange(size) ^ width if not size % (2 * width) else np.arange(size), axis)
+        return np.take(
+            tiles, np.arange(size) ^ width if width and not size % (2 * width) else np.arange(size), axis
+        )
 
     return order
 
