@@ -20,9 +20,10 @@ import numpy as np
 from golden.boundary import exception_line
 from golden.budget import ALL
 from golden.errors import MmagoldError
+from golden.vectors.vectorset import default_set
 from rtl_tb.check import reasons
 from rtl_tb.check.declaration_initialisers import declaration_initialisers
-from rtl_tb.check.options import TRAFFIC
+from rtl_tb.check.options import TRAFFIC, affordable
 from rtl_tb.check.record import Check
 from rtl_tb.check.under_traffic import TrafficFault, isolate_traffic
 from rtl_tb.engines.job import Job
@@ -53,6 +54,8 @@ is for the capsule."""
 _ALONE, _LATE = 0.77, 0.9
 """On one processor: the shares until which the search in the text has it alone, which is when its single
 changes end (SearchPolicy.searching of _TEXT), and at which hypotheses end."""
+_FRESH = 20_000
+"""Vectors of another seed that a repaired unit has to give right: half a second."""
 
 
 @dataclass
@@ -305,11 +308,29 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
         return
     several = len(os.sched_getaffinity(0)) > 1
     origin = None if work.synthesised is None else work.synthesised.origin
-    work.search = Search(work.to_repair, work.job_to_repair, _for_text(state, work), several, origin)
+    fresh = partial(_fresh, state, work.job_to_repair)
+    drawn = state.engine == "fast" and state.options.vectors is None
+    work.search = Search(
+        work.to_repair,
+        work.job_to_repair,
+        _for_text(state, work),
+        several,
+        origin,
+        fresh=fresh if drawn else None,
+    )
     try:
         yield
     finally:
         work.search.end()
+
+
+def _fresh(state: Check, job: Job) -> Job:
+    """A run of vectors of the next seed, under the traffic that the check gives a unit that passes."""
+    count = min(len(job.vectors), _FRESH)
+    vectors = default_set(job.dut.instruction, count, job.vectors.seed + 1, job.dut.level)
+    if job.dut.exclude is not None:
+        vectors = job.dut.exclude.replaced(vectors)
+    return replace(job, vectors=vectors, traffic=affordable(state.options.traffic(TRAFFIC, count), vectors))
 
 
 def _synthesise(work: _Work) -> None:
@@ -386,7 +407,7 @@ def repair(
             return found, []
         said = f"no change of the text that was tried makes {made} (--repair looks longer)"
     except Unconfirmed as error:
-        said = f"probably fixed by {error}"
+        said = f"a candidate that was not confirmed: {error}; another line may be the cause"
     except Unfinished as error:
         said = f"no change of the text that was tried makes {made}; not tried: {error}"
     except Exception as error:  # whatever becomes of the search, the verdict stands

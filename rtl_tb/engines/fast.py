@@ -55,6 +55,8 @@ VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-ass
 OPTIMISE = "-O2"
 PRINTED = 1 << 20
 """Bytes that are kept of what a unit prints: one that prints in every cycle must not fill the disk."""
+ANSWERED = "answered"
+"""The name under which a trial says which vectors were answered, (count,)."""
 RULES = ("ENGAGED", "DRAINED", "LIMIT", "MOST_EXPIRED")
 """What of rtl_tb/engines/traffic.py the harness has to know."""
 COMPILE = ["-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH", "-DVL_USER_WARN"]
@@ -236,8 +238,9 @@ class Trial:
         _write_inputs(job, _files(folder))
 
     def __call__(self, more: Mapping[str, str], seconds: float) -> dict[str, Bits] | None:
-        """The results by name, with these variables in the environment; None where they did not all come
-        within this many seconds of processor time, or the handshake was broken."""
+        """The results by name, with these variables in the environment, and under ANSWERED which of them
+        came within this many seconds of processor time, before the handshake was broken; None where the
+        program did not run."""
         return self.many([more], seconds)[0]
 
     def many(
@@ -271,13 +274,12 @@ class Trial:
                     timeout=most,
                     check=True,
                 )
-                good = files["answers"].read_text(encoding="utf-8").strip()
+                good = np.loadtxt(files["answers"], np.int64, ndmin=1)
             except (subprocess.SubprocessError, OSError):
                 return none
-            if len(good) != len(runs):
-                return none
             out = np.fromfile(files["results"], np.uint8).reshape(len(runs), count, width)
-            return [layout.unpack_results(out[at]) if mark == "1" else None for at, mark in enumerate(good)]
+            came = np.arange(count) < good[:, None]
+            return [layout.unpack_results(out[at]) | {ANSWERED: came[at]} for at in range(len(runs))]
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -288,7 +290,7 @@ def _files(folder: Path) -> dict[str, Path]:
 def _write_inputs(job: Job, files: Mapping[str, Path]) -> None:
     words = np.ascontiguousarray(job.dut.layout.pack_operands(job.vectors.operands))
     write_bytes(files["operands"], words.data.cast("B"))
-    plan = rules.plan(job.traffic.on(job.dut), len(job.vectors)).words
+    plan = rules.plan_of(job).words
     write_bytes(files["traffic"], np.ascontiguousarray(plan, "<u4").data.cast("B"))
 
 

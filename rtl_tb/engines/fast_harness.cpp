@@ -14,7 +14,7 @@
 //
 // RUNS holds a line for each of many runs of the same vectors: variables of the environment for it, NAME=VALUE, with a space
 // between. Each runs in a process of its own, `seconds` at most; RESULTS holds the results of all, one run after the other, and
-// ANSWERS a character for each: 1 where all vectors were answered and the handshake was kept.
+// ANSWERS a line for each: how many vectors were answered before it ended or broke the handshake, less than all if it did.
 //
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
 // back to `answered` and the vectors are sent again. It also clears a state: both then go back to the last vector with `clear`
@@ -83,6 +83,7 @@ struct Changed {
 
 struct Progress {
     volatile uint64_t answered, cycles;
+    volatile uint64_t broken;  // 1 + the vectors answered when the handshake was broken first; 0: it was not
 };
 
 static bool one_of_many = false;  // whether this process is one run of many, whose exit status alone is looked at
@@ -162,8 +163,6 @@ public:
         }
         for (uint64_t i = 0; i < s.tail; ++i) idle_cycle();
     }
-
-    bool answered_all() const { return answered == s.count && !failure_count && changed.empty(); }
 
     // `final` blocks of the design may complain, too.
     void finish() { top->finish(); }
@@ -306,6 +305,7 @@ private:
         uint8_t* place = out + answered * s.out_bytes;
         const void* result = top->out_data;
         if (answered < most_answered && std::memcmp(place, result, s.out_bytes)) {
+            note_break();
             Changed& c = changed.emplace_back();
             c.where = here(kChanged);
             c.before.assign(place, place + s.out_bytes);
@@ -341,8 +341,13 @@ private:
     }
 
     void record(Kind kind) {
+        note_break();
         if (kept[kind]++ >= kPerKind) return;
         failures[failure_count++] = here(kind);
+    }
+
+    void note_break() {
+        if (!progress->broken) progress->broken = 1 + answered;
     }
 
     Failure here(Kind kind) const {
@@ -405,12 +410,13 @@ static void* map_file(const char* path, size_t size, int flags) {
     return at;
 }
 
-// Each line of a file as one run, in a process of its own.
+// Each line of a file as one run, in a process of its own, which shares `progress`.
 static int run_many(const Settings& settings, const uint8_t* in, const Between* traffic, uint8_t* out, const char* path,
                     long milliseconds) {
     std::string good;
     std::ifstream runs(path);
     for (std::string line; std::getline(runs, line); out += settings.count * settings.out_bytes) {
+        progress->answered = progress->broken = 0;
         const pid_t process = fork();
         if (process < 0) return std::perror("fork"), 2;
         if (!process) {
@@ -423,18 +429,21 @@ static int run_many(const Settings& settings, const uint8_t* in, const Between* 
                 const size_t sign = word.find('=');
                 setenv(word.substr(0, sign).c_str(), word.substr(sign + 1).c_str(), 1);
             }
-            static Progress own;
-            progress = &own;
             Harness harness(settings, in, traffic, out);
             harness.run();
             harness.finish();
-            _exit(harness.answered_all() ? 0 : 3);
+            _exit(0);
         }
         int status = 0;
-        good += waitpid(process, &status, 0) == process && status == 0 ? '1' : '0';
+        const bool ended = waitpid(process, &status, 0) == process && status == 0;
+        uint64_t count = progress->answered;
+        if (progress->broken) count = std::min(count, uint64_t{progress->broken - 1});
+        // It may answer all, and then break the handshake or crash.
+        if ((!ended || progress->broken) && count == settings.count) --count;
+        good += std::to_string(count) + "\n";
     }
     std::FILE* answers = open_answers();
-    std::fprintf(answers, "%s\n", good.c_str());
+    std::fputs(good.c_str(), answers);
     return std::fclose(answers) == 0 ? 0 : 2;
 }
 

@@ -122,6 +122,8 @@ class Job:
         translate: whether a unit that Icarus cannot read may be run as a translation; "always": it is run so
             in any case.
         unset: signals of a unit in VHDL that `start` sets, see Outcome.
+        places, of: of some vectors of a longer run their places in it, rising, and how many it has: each
+            keeps the traffic that it had there. None: the run is whole.
     """
 
     dut: Dut
@@ -136,6 +138,8 @@ class Job:
     start: str = "random"
     translate: bool | Literal["always"] = True
     unset: tuple[str, ...] = ()
+    places: npt.NDArray[np.int64] | None = None
+    of: int = 0
 
     def __post_init__(self) -> None:
         """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot
@@ -172,6 +176,11 @@ class Job:
     def of_some(self, vectors: VectorSet) -> Job:
         """The run of some of the vectors, with their share of the traffic."""
         return replace(self, vectors=vectors, traffic=self.traffic.of_some(len(vectors), len(self.vectors)))
+
+    def at(self, places: npt.NDArray[np.int64]) -> Job:
+        """The run of some of its vectors, each with the traffic that it has in this run."""
+        own, of = (places, len(self.vectors)) if self.places is None else (self.places[places], self.of)
+        return replace(self, vectors=self.vectors[places], places=own, of=of)
 
     def quiet(self, count: int) -> Job:
         """A trial of the first vectors, of a unit that may not answer: at full throughput, without a waveform

@@ -54,7 +54,7 @@ from rtl_tb.engines.common import (
 )
 from rtl_tb.engines.job import Bits, Job, Outcome, Progress, Traffic
 from rtl_tb.engines.selfcheck_text import DEPTH, testbench_text
-from rtl_tb.engines.traffic import plan
+from rtl_tb.engines.traffic import Plan, plan, plan_of
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import commercial, simulators
 from rtl_tb.simulators.commercial import COMMERCIAL
@@ -170,7 +170,7 @@ def _trace(waves: Path | None) -> list[str]:
 def _simulate(
     job: Job, simulator: Simulator, program: Path, folder: Path, progress: Progress | None
 ) -> Outcome:
-    files = run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles, compares=False)
+    files = run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles, False, plan_of(job))
     for name, fill in files.items():
         with (folder / name).open("wb") as file:
             fill(file)
@@ -205,7 +205,7 @@ class Trial:
             (folder / name).write_text(text, encoding="utf-8")
         self.before = [folder / name for name in FIRST]
         self.behind = [folder / name for name in texts if name not in FIRST]
-        files = run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles, compares=False)
+        files = run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles, False, plan_of(job))
         for name, fill in files.items():
             with (folder / name).open("wb") as file:
                 fill(file)
@@ -262,12 +262,18 @@ def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
 
 
 def run_files(
-    dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: int, compares: bool
+    dut: Dut,
+    vectors: VectorSet,
+    traffic: Traffic,
+    timeout_cycles: int,
+    compares: bool,
+    planned: Plan | None = None,
 ) -> dict[str, Fill]:
     """What the testbench reads, by name: run.hex, and vectors_N.hex and traffic_N.hex of DEPTH vectors each.
 
     Args:
         compares: whether the testbench compares; else it has no expected results, and records all that come.
+        planned: what lies between the vectors; None: as `traffic` draws it.
     """
     traffic = traffic.on(dut)
     settings = [
@@ -278,7 +284,7 @@ def run_files(
     ]
     lines = "".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings)
     parts = range((len(vectors) + DEPTH - 1) // DEPTH)
-    words = plan(traffic, len(vectors)).words
+    words = (planned or plan(traffic, len(vectors))).words
     shares = [slice(number * DEPTH, (number + 1) * DEPTH) for number in parts]
     return (
         {"run.hex": lambda file: file.write(lines.encode())}

@@ -21,11 +21,12 @@ an engaged wait ends after LIMIT cycles in any case, and behind MOST_EXPIRED tha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from rtl_tb.engines.job import Traffic
+from rtl_tb.engines.job import Job, Traffic
 
 Words = npt.NDArray[np.uint32]
 
@@ -87,6 +88,18 @@ class Plan:
         return np.stack([getattr(self, name) for name in COLUMNS], axis=1)
 
 
+def plan_of(job: Job) -> Plan:
+    """The traffic of a job. Vectors that are some of a longer run have what lay around them there."""
+    if job.places is None:
+        return plan(job.traffic.on(job.dut), len(job.vectors))
+    whole = plan(job.traffic.on(job.dut), job.of)
+    own = {name: getattr(whole, name)[job.places] for name in COLUMNS}
+    # Of the vectors that lay on the input meanwhile, one that is not among these: the next one that is.
+    own["other"] = np.searchsorted(job.places, own["other"]).astype(np.uint32) % np.uint32(len(job.places))
+    return Plan(**own)
+
+
+@lru_cache(maxsize=4)
 def plan(traffic: Traffic, count: int) -> Plan:
     """Draws a traffic for a number of vectors. Each column is drawn by itself: without backpressure, say, the
     idle cycles are the same."""

@@ -6,20 +6,18 @@ The sorts are the class of the right result (NaN, infinity, zero, subnormal, nor
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import to_float
 from golden.program import state
 from golden.vectors.vectorset import VectorSet
-from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.runs.verdict import Verdict
 
 Places = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 def spread(vectors: VectorSet, places: Places, most: int, rng: np.random.Generator) -> Places:
@@ -80,44 +78,53 @@ def _turns(labels: npt.NDArray[np.integer]) -> Places:
 class Samples:
     """The vectors of a check on which changes are tried.
 
+    Traffic, and a unit that stops, act on what lies around a vector: such vectors come with their neighbours
+    and with the traffic of the run that failed.
+
     Attributes:
         picked: their places, with every sort of failure among them.
         more: the places of many more, and of as many as the time allows, for the changes that repair all of
-            `picked`; () if the unit keeps its accumulator.
+            `picked`.
         failing_of_both: which of `both` are wrong, according to the verdict.
     """
 
-    def __init__(self, verdict: Verdict, compare: ComparePolicy, policy: SearchPolicy) -> None:
-        self.verdict, self.compare, self.policy = verdict, compare, policy
-        self.failing_of_both: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+    def __init__(self, verdict: Verdict, job: Job, policy: SearchPolicy) -> None:
+        self.verdict, self.job, self.policy = verdict, job, policy
+        self.failing_of_both: Flags = np.zeros(0, np.bool_)
+        traffic = job.traffic.on(job.dut)
+        busy = bool(traffic.idle or traffic.backpressure or traffic.resets)
+        self.stops = bool(verdict.missing.any())
+        self.around = (busy or self.stops) and not verdict.vectors.instruction.state
         wrong, right = self._wrong_by_itself(), np.flatnonzero(~verdict.failed)
-        self.picked = self._some((wrong, policy.failing), (right, policy.passing))
-        self.more: tuple[Places, ...] = ()
-        if not verdict.vectors.instruction.state:
-            cycles = max(verdict.outcome.cycles // max(len(verdict.vectors), 1), 1)
-            most = max(policy.more_cycles // cycles, policy.more_passing)
-            many = ((policy.more_failing, policy.more_passing), (most, most))
-            self.more = tuple(self._some((wrong, failing), (right, passing)) for failing, passing in many)
+        failing, passing = (policy.windows, 0) if self.around else (policy.failing, policy.passing)
+        self.picked = self._some(policy.sequence, (wrong, failing), (right, passing))
+        cycles = max(verdict.outcome.cycles // max(len(verdict.vectors), 1), 1)
+        most = max(policy.more_cycles // cycles, policy.more_passing)
+        many = ((policy.more_failing, policy.more_passing), (most, most))
+        self.more = tuple(self._some(sum(each), *zip((wrong, right), each, strict=True)) for each in many)
 
     def _wrong_by_itself(self) -> Places:
-        """The wrong vectors, or else the unanswered ones; for a unit that keeps its accumulator the ones that
-        are wrong given its real accumulator: one wrong result makes all later ones wrong."""
+        """The wrong vectors. Of a unit that stops, where it does: its later results never come. Of a unit
+        that keeps its accumulator, the ones that are wrong given its real accumulator: one wrong result makes
+        all later ones wrong."""
         vectors, wrong = self.verdict.vectors, self.verdict.wrong
-        if not wrong.any():  # the unit stops: its results never come
-            return np.flatnonzero(self.verdict.missing)
+        if not wrong.any():
+            stops = [one.vector for one in self.verdict.outcome.failures if one.vector is not None]
+            at = np.unique(np.clip(stops, 0, len(vectors) - 1)).astype(np.int64)
+            return at if len(at) else np.flatnonzero(self.verdict.missing)
         if not vectors.instruction.state:
             return np.flatnonzero(wrong)
         ins, actual = vectors.instruction, self.verdict.outcome.actual.reshape(vectors.d.shape)
         answers = ins.stateless.dot(**ins.resolve(vectors.operands, actual, vectors.held))
-        own = wrong & ~self.compare.equal(ins.formats["d"], answers, actual)
+        own = wrong & ~self.job.dut.compare.equal(ins.formats["d"], answers, actual)
         return np.flatnonzero(own if own.any() else wrong)
 
-    def _some(self, *groups: tuple[Places, int]) -> Places:
+    def _some(self, room: int, *groups: tuple[Places, int]) -> Places:
         """A limited number of each of several groups of vectors, in order; for a unit that keeps its
-        accumulator with the vectors before them."""
+        accumulator with the vectors before them, `room` altogether."""
         rng, vectors = np.random.default_rng(1), self.verdict.vectors
         if vectors.instruction.state:
-            rooms = [self.policy.sequence * most // sum(each for _, each in groups) for _, most in groups]
+            rooms = [room * most // sum(each for _, each in groups) for _, most in groups]
             parts = [
                 sequences(vectors, places, most, room, rng)
                 for (places, most), room in zip(groups, rooms, strict=True)
@@ -128,27 +135,36 @@ class Samples:
             often = rng.choice(each, min(most // 2, len(each)), replace=False)
             seldom = spread(vectors, np.setdiff1d(each, often), most - len(often), rng)
             some += [often, seldom]
-        return np.sort(np.concatenate(some))
+        return self._with_neighbours(np.concatenate(some), len(vectors))
 
-    def few(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Job:
+    def _with_neighbours(self, places: Places, count: int) -> Places:
+        """In order, and with what lies around them where that matters; of `count` vectors."""
+        if not self.around:
+            return np.sort(places)
+        rows = places[:, None] + np.arange(-self.policy.before, self.policy.behind + 1)
+        return np.unique(rows[(rows >= 0) & (rows < count)])
+
+    def few(self, job: Job, wrong: Flags) -> Job:
         """Some wrong vectors of a job, of every sort; for a unit that keeps its accumulator with the vectors
         before them."""
         places = self._few(job, wrong)
-        return replace(job, vectors=job.vectors[places]) if len(places) else job
+        return job.at(places) if len(places) else job
 
-    def both(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Job:
+    def both(self, job: Job, wrong: Flags) -> Job:
         """Wrong vectors, and equally many right ones."""
         places = self._few(job, wrong)
-        if not job.vectors.instruction.state:
+        if not job.vectors.instruction.state and not self.around:
             right = spread(job.vectors, np.flatnonzero(~wrong), self.policy.first, np.random.default_rng(1))
             places = np.sort(np.concatenate([places, right]))
         self.failing_of_both = wrong[places]
-        return replace(job, vectors=job.vectors[places])
+        return job.at(places)
 
-    def _few(self, job: Job, wrong: npt.NDArray[np.bool_]) -> Places:
+    def _few(self, job: Job, wrong: Flags) -> Places:
         rng, policy = np.random.default_rng(1), self.policy
-        if not job.vectors.instruction.state:
-            return np.sort(spread(job.vectors, np.flatnonzero(wrong), policy.first, rng))
         places = np.flatnonzero(wrong)
+        if self.stops and len(places):  # the first one stops the unit, or is wrong by itself
+            places = places[: policy.first]
+        if not job.vectors.instruction.state:
+            return self._with_neighbours(spread(job.vectors, places, policy.first, rng), len(job.vectors))
         _, first = np.unique(state.starts(job.vectors.operands["clear"], places), return_index=True)
         return sequences(job.vectors, places[first], policy.first, policy.first_sequence, rng)

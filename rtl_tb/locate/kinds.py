@@ -7,8 +7,9 @@ One set serves both directions: rtl_tb/qualify/mutator.py draws faults from it, 
 (rtl_tb/locate/search.py) tries it on a text that is wrong. So it is closed under inversion: what one kind
 removes another one, or the same, restores. A kind is a function that yields texts for one node of the
 syntax; it knows the names that are declared around the node (rtl_tb/locate/scopes.py) and, if the design
-was elaborated, the bits of expressions (`Types`). Kinds that need these (`_Walk`) add what is missing, a term
-or a statement: the inverse of a dropped one.
+was elaborated, the bits of expressions (`Types`). Kinds that need these (`_Walk`) add what is missing, a
+term, a condition or a value: the inverse of a dropped one. Dropped statements alone are not restored: none of
+177 mutants that others planted lacks one, and added ones were what repaired a sample in a wrong line.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, islice, pairwise, product
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,8 @@ PROBE = "probe"
 """The kind of the complement of a value, which no fault is: it shows what depends on the value."""
 TERM = "\0"
 """The place of the distinguishing term in the pattern of a change."""
-STATEMENT, ELSE, ASSIGN, LABEL = "statement", "else", "assign", "label"
-"""Forms of an added text: a statement of a procedure, a branch, a continuous assignment, a further value of
-an item of a case or of a set."""
+LABEL = "label"
+"""The form of an added text that is a further value of an item of a case."""
 _ROWS = (
     ("<", "<=", ">", ">=", "==", "!="),
     ("+", "-", "*"),
@@ -77,7 +77,7 @@ _LABELLED = re.compile(r"begin\s*:")
 _SHORT = 60
 """Longest operand that is inverted, in characters."""
 _LONGEST = 400
-"""Longest text that a change may insert, in characters: a statement with its value."""
+"""Longest text that a change may insert, in characters."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,13 @@ class Change:
     """One place, its text and what stands there instead.
 
     Attributes:
-        kind: one of KINDS, or what is missing: a term, a statement.
-        form: of a text that is added one of STATEMENT, ELSE, ASSIGN, "" of others.
+        kind: one of KINDS, or what is missing: a term, a condition, a value.
+        form: LABEL, or "" of others.
         wide: whether the text around it may become wider or narrower, or gain or lose a sign.
         pattern, term: of one of several texts that differ in one operand: the text with TERM in its place,
             and the operand. Of a LABEL the term is the one before it.
         wires: the signals that the text reads, and drives without a register.
+        decided: the expression that decides whether the text counts, if that is not at the place.
     """
 
     kind: str
@@ -102,6 +103,7 @@ class Change:
     pattern: str = ""
     term: str = ""
     wires: Wires | None = None
+    decided: Place | None = None
 
     @property
     def adds(self) -> bool:
@@ -111,9 +113,7 @@ class Change:
     @property
     def written(self) -> str:
         """The text at the place with the change."""
-        if self.form in (ELSE, LABEL):
-            return f" else {self.after}" if self.form == ELSE else f", {self.after}"
-        return f" {self.after} " if self.form else self.after
+        return f", {self.after}" if self.form else self.after
 
     def meets(self, other: Change) -> bool:
         """Whether one of two changes is within the other."""
@@ -264,7 +264,8 @@ def _kind(name: str, *nodes: str) -> Callable[[Kind], Kind]:
 
 @_kind("name", "IdentifierNameSyntax", "IdentifierSelectNameSyntax")
 def _names(at: SyntaxSite) -> Iterator[Draft]:
-    """Another name of the same declared type; for a target another target, too."""
+    """Another name of the same declared type, or of another width and with a part of its name; for a target
+    another target, too."""
     token = at.node.identifier
     name, parent = token.valueText, at.above[-1] if at.above else None
     if at.in_type or not (at.is_value or at.is_target) or CONTROL.search(name):
@@ -274,7 +275,10 @@ def _names(at: SyntaxSite) -> Iterator[Draft]:
     others = at.scope.alike(name, at.names)
     if at.is_target:  # nothing else drives what may stand there
         free = {*at.scope.assigned_in(at.procedure), *at.scope.undriven(at.procedure is not None)}
-        others = [other for other in others if other in free]
+        beside = set(_NAMES.findall(at.text(parent))) if parent is not None and _joins(parent) else set()
+        others = [other for other in others if other in free and other not in beside]
+    elif type(at.node).__name__ == "IdentifierNameSyntax":
+        others = [*others[:2], *at.scope.resized(name), *others[2:]]
     yield from ((token.range, other) for other in others)
 
 
@@ -453,11 +457,15 @@ def _ranges(at: SyntaxSite) -> Iterator[Draft]:
                 yield at.node, f"{high + by}:{low + by}"
 
 
-@_kind("range", "ExpressionStatementSyntax")
+@_kind("range", "ExpressionStatementSyntax", "BinaryExpressionSyntax")
 def _ranges_together(at: SyntaxSite) -> Iterator[Draft]:
-    """A range that stands several times in an assignment: one bit more or less in each place, and in the
-    casts to its width, as in an adder that is a bit too short; or down to bit 0, as numbers are compared."""
+    """A range that stands several times in an assignment, or in both operands: one bit more or less in each
+    place, and in the casts to its width, as in an adder that is a bit too short; or down to bit 0, as numbers
+    are compared."""
     text = at.text()
+    operands = [getattr(at.node, name, None) for name in ("left", "right")]
+    if all(operands) and (_is_assignment(at.node) or not set.intersection(*_ranges_of(at, operands))):
+        return
     for (high, low), often in Counter(_RANGE.findall(text)).items():
         bits = int(high) - int(low) + 1
         if often > 1 and int(low) > 1:
@@ -466,6 +474,10 @@ def _ranges_together(at: SyntaxSite) -> Iterator[Draft]:
             if bits + by > 0:
                 wider = re.sub(rf"\[\s*{high}\s*:\s*{low}\s*\]", f"[{int(high) + by}:{low}]", text)
                 yield at.node, re.sub(rf"\b{bits}(?=\s*'\()", f"{bits + by}", wider)
+
+
+def _ranges_of(at: SyntaxSite, nodes: Iterable[Any]) -> list[set[tuple[str, str]]]:
+    return [set(_RANGE.findall(at.text(node))) for node in nodes]
 
 
 @_kind("concatenation", "ConcatenationExpressionSyntax")
@@ -606,13 +618,13 @@ def _missing_terms(at: SyntaxSite, place: Place, bits: int, root: bool) -> Itera
         literal = text in ("1'b0", "1'b1")
         zeros = [f"({name} == 0)" for name in at.scope.vectors_in(text)]
         near = [*zeros, *at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
-        near += at.scope.conditions_near(place, _EXPRESSIONS)
+        near += [*at.scope.conditions_near(place, _EXPRESSIONS), *at.scope.comparisons(text)]
         bits_near: list[str] = []
-        if literal:  # first the signs that a word of the same concatenation may have lost
-            joined = at.above[-1].kind.name == "ConcatenationExpression"
+        joined = bool(at.above and _joins(at.above[-1]))
+        if literal:  # in a concatenation first the signs that a word of it may have lost
             signs = at.scope.signs_in(at.sources.text(at.above[-1]) or "") if joined else []
             bits_near = [*signs, *at.scope.every_bit_near(place)]
-        for term in dict.fromkeys([*bits_near, *near]):
+        for term in dict.fromkeys([*bits_near, *near] if joined else [*near, *bits_near]):
             if literal:
                 yield from ((TERM, term), (TERM, f"!{term}"))
             elif term != text:
@@ -651,74 +663,26 @@ def _values_like(at: SyntaxSite, node: Any) -> list[str]:
     return [*numbers(text), *at.scope.alike(text, at.names)]
 
 
-def _missing_labels(at: SyntaxSite) -> Iterator[tuple[Place, str, str]]:
-    """Values that may be missing in an item of a case or in a set: each a place, the value before it, and the
-    value."""
-    if at.node.kind.name == "StandardCaseItem":
-        if at.above[-1].kind.name != "CaseStatement" or at.above[-1].caseKeyword.rawText != "case":
-            return
-        every = [one for item in at.above[-1].items for one in getattr(item, "expressions", ())]
-        here = at.node.expressions
+def _missing_labels(at: SyntaxSite) -> Iterator[tuple[Place, str, str, Place | None]]:
+    """Values that may be missing in an item of a case or in a set: each a place, the value before it, the
+    value, and what a case selects by: a vector for a missing value does not reach the item."""
+    selects: Place | None = None
+    if at.node.kind.name == "CaseStatement" and at.node.caseKeyword.rawText == "case":
+        lists = [item.expressions for item in at.node.items if hasattr(item, "expressions")]
+        selects = at.sources.place(at.node.expr)
     elif type(at.node).__name__ == "RangeListSyntax":
-        every = here = at.node.valueRanges
+        lists = [at.node.valueRanges]
     else:
         return
-    values = [one for one in here if hasattr(one, "sourceRange")]
-    there = {at.sources.text(one) for one in every if hasattr(one, "sourceRange")}
-    last = values[-1].sourceRange.end
-    place, before = at.sources.between(last, last), at.text(values[-1])
-    if place is None or values[-1].kind.name.startswith("ValueRange"):
-        return
-    near = dict.fromkeys(each for one in values for each in _values_like(at, one))
-    yield from ((place, before, each) for each in near if each not in there)
-
-
-def _missing_statements(at: SyntaxSite, scope: Scope) -> Iterator[tuple[Place, str, str, Wires | None]]:
-    """Statements that may be missing in a block or a branch: each a place, a form, its text and its
-    wires."""
-    node, sources = at.node, at.sources
-    kind = type(node).__name__
-    procedure = at.procedure
-    if procedure is None:
-        if kind == "ModuleDeclarationSyntax" and (
-            end := sources.between(node.endmodule.location, node.endmodule.location)
-        ):
-            for target in scope.undriven(variables=False):
-                for text in scope.statements(target, "="):
-                    yield end, ASSIGN, f"assign {text}", at.wires(text.partition("=")[2], target)
-        return
-    here, free = scope.assigned_in(procedure), dict.fromkeys(scope.undriven(variables=True), "")
-    if kind == "EmptyStatementSyntax" and (place := sources.place(node)):
-        spots = [(place, STATEMENT, {**here, **free})]
-    elif kind == "BlockStatementSyntax" and (end := sources.between(node.end.location, node.end.location)):
-        inside = scope.assigned_in(node)
-        every = {**here, **free}
-        left = {name: sign for name, sign in every.items() if name not in inside}
-        first = next((each for each in node.items if not each.kind.name.endswith("Declaration")), None)
-        spots = [(end, STATEMENT, left)]
-        if first is not None and (start := sources.between(first.sourceRange.start, first.sourceRange.start)):
-            direct = scope.assigned_in(node, nested=False)
-            if not scope.is_clocked(procedure):
-                spots.append(
-                    (start, STATEMENT, {name: sign for name, sign in every.items() if name not in direct})
-                )
-    elif (
-        kind == "ConditionalStatementSyntax"
-        and node.elseClause is None
-        and node.statement.kind.name != "ConditionalStatement"
-    ):
-        last = node.statement.sourceRange.end
-        if not (end := sources.between(last, last)):
-            return
-        spots = [(end, ELSE, scope.assigned_in(node.statement))]
-    else:
-        return
-    clocked = scope.is_clocked(procedure)
-    for place, form, targets in spots:
-        for target in islice(targets, at.names):
-            sign = here.get(target) or ("<=" if clocked else "=")
-            for text in scope.statements(target, sign):
-                yield place, form, text, at.wires(text.partition(sign)[2], target)
+    every = [[one for one in each if hasattr(one, "sourceRange")] for each in lists]
+    there = {at.text(one) for values in every for one in values}
+    for values in every:
+        last = values[-1].sourceRange.end
+        place, before = at.sources.between(last, last), at.text(values[-1])
+        if place is None or values[-1].kind.name.startswith("ValueRange"):
+            continue
+        near = dict.fromkeys(each for one in values for each in _values_like(at, one))
+        yield from ((place, before, each, selects) for each in near if each not in there)
 
 
 def _missing_conditions(at: SyntaxSite, scope: Scope) -> Iterator[str]:
@@ -815,6 +779,8 @@ class _Walk:
                     self._note(name, place, after, wide=name in WIDE, wires=wires)
         if here and self.missing and its_place is not None:
             self._note_missing(at, its_place)
+        elif here and self.types.expressions:  # the design was elaborated
+            self._note_labels(at)
         for child in node:
             if hasattr(child, "sourceRange") and not _is_step(child, node):
                 self._visit(child, (*above, node), scope)
@@ -827,10 +793,18 @@ class _Walk:
                 after = _grouped(after)
             self.found[Change(kind, place, before, after, **more)] = None
 
+    def _note_labels(self, at: SyntaxSite) -> None:
+        """Values that may be missing: there are few, other than of terms."""
+        for where, before, text, selects in _missing_labels(at):
+            if selects is None:
+                self._note("missing value", where, f", {text}")
+            else:
+                self._note("missing value", where, text, form=LABEL, term=before, decided=selects)
+
     def _note_missing(self, at: SyntaxSite, place: Place) -> None:
         node, bits = at.node, at.bits
         expression = type(node).__name__.endswith(
-            ("ExpressionSyntax", "IdentifierNameSyntax", "SelectNameSyntax")
+            ("ExpressionSyntax", "IdentifierNameSyntax", "SelectNameSyntax", "ScopedNameSyntax")
         )
         if bits and expression and at.is_value and not _is_index(at) and not _is_assignment(node):
             parent = type(at.above[-1]).__name__ if at.above else ""
@@ -842,20 +816,17 @@ class _Walk:
                 more = {"pattern": pattern, "term": term} if term else {}
                 text = pattern.replace(TERM, term)
                 self._note("missing term", place, text, wide=bits > 1, wires=wires, **more)
-        for where, before, text in _missing_labels(at):
-            if type(node).__name__ == "RangeListSyntax":
-                self._note("missing value", where, f", {text}")
-            else:
-                self._note("missing value", where, text, form=LABEL, term=before)
         for text in _missing_conditions(at, at.scope):
             self._note("missing condition", place, text)
-        for where, form, text, wires in _missing_statements(at, at.scope):
-            if not at.closes_loop(wires):
-                self._note("missing statement", where, text, form=form, wires=wires)
 
 
 def _is_assignment(node: Any) -> bool:
     return type(node).__name__ == "BinaryExpressionSyntax" and node.kind.name.endswith("AssignmentExpression")
+
+
+def _joins(node: Any) -> bool:
+    """Whether it joins targets: Verilator fails where one is there twice."""
+    return bool(node.kind.name == "ConcatenationExpression")
 
 
 def _is_member(node: Any, name: Any) -> bool:

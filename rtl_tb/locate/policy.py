@@ -18,8 +18,11 @@ class SearchPolicy:
             twentieth of a second, where a build of the designer's text takes two.
         more_cycles: of the wrong and of the right vectors on which one is tried that is right on these, too:
             half a second.
+        before, behind: vectors around a failing one that are tried with it, if traffic makes it fail: more
+            than the stages of a pipeline, or than a FIFO holds. windows: how many failing ones then.
         sequence, first_sequence: vectors of a unit that keeps its accumulator, with those before them.
-        at_once: changes that one process tries: starting it costs as much as ten runs.
+        at_once: changes that one process tries: starting it costs as much as ten runs, and the clock is read
+            between processes.
         one_run: seconds after which a run is given up: a change that makes the unit hang is no repair.
         slower, least_run: the same for a choice in a build that has run without one: this many times the
             seconds that the vectors took then, and at least these. A loop that a change makes endless costs
@@ -51,9 +54,12 @@ class SearchPolicy:
     more_failing: int = 2000
     more_passing: int = 20_000
     more_cycles: int = 250_000
+    before: int = 16
+    behind: int = 4
+    windows: int = 48
     sequence: int = 512
     first_sequence: int = 96
-    at_once: int = 100
+    at_once: int = 50
     one_run: float = 5.0
     slower: float = 20.0
     least_run: float = 0.03

@@ -37,8 +37,7 @@ class Edit:
         if not before:
             if after.startswith(","):
                 return f"{place}:{self.line}: with the value `{after[1:].strip()}` added in `{text}`{made}"
-            where = "behind" if after.startswith("else ") else "before"
-            return f"{place}:{self.line}: with `{after}` added {where} `{text}`{made}"
+            return f"{place}:{self.line}: with `{after}` added before `{text}`{made}"
         return f"{place}:{self.line}: with `{after}` for `{before}` in `{text}`{made}"
 
 
@@ -114,6 +113,7 @@ class Repair:
         rest: the hypotheses, if they explain all that is left.
         are: what the vectors have to be: less than right, if a unit has two faults and the changes are only
             for one.
+        further, further_wrong: other vectors that were run under traffic, and how many of them are wrong.
         untried: the changes that could not be tried, and why, if others repair a part.
     """
 
@@ -127,6 +127,8 @@ class Repair:
     are: str = "right"
     untried: str = ""
     rivals: int = 0
+    further: int = 0
+    further_wrong: int = 0
 
     def held_to(self, are: str) -> Repair:
         """The same where less than `right` counts, also of each fault."""
@@ -142,6 +144,11 @@ class Repair:
     def whole(self) -> bool:
         """Whether every vector is what it has to be (`are`) with the changes."""
         return self.repaired == self.wrong and not self.broken
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is whole, and other vectors under traffic are right with it, too."""
+        return self.whole and not self.further_wrong
 
     @property
     def by_one(self) -> bool:
@@ -169,6 +176,11 @@ class Repair:
     def _counted(self, where: str, rest: str) -> str:
         if self.whole:
             said = f"{where} all {self.vectors:,} vectors are {self.are}"
+            if self.further_wrong:
+                return (
+                    f"{said}, but {self.further_wrong:,} of {self.further:,} others, with idle cycles, "
+                    "backpressure and resets, are wrong: another line may be the cause"
+                )
             ones = "line is" if self.rivals == 1 else "lines are"
             return f"{said} ({self.rivals} other {ones} equally consistent)" if self.rivals else said
         ones = "one is" if self.broken == 1 else "ones are"

@@ -1,9 +1,9 @@
-"""What can be read and written at a place of a text: the names around it, and the terms and statements of its
-module, from which one that is missing can be copied.
+"""What can be read and written at a place of a text: the names around it, and the terms of its module, from
+which one that is missing can be copied.
 
 Read from the syntax alone; where the design was elaborated, what kind of value a name has comes from there,
 so that `[W-1:0]` and `[7:0]` are alike where they are. A text that is missing is rarely new: it stands
-elsewhere in the module under other names (`b_q <= b_d` after `a_q <= a_d`).
+elsewhere in the module, or under other names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,8 @@ _COMPARED = 96
 ones."""
 _NEAR = 8
 """Names on either side of one in a large scope that are compared; generated modules have thousands."""
-_VALUES, _SIBLINGS, _SIMILAR = 8, 3, 0.5
-"""Statements that are tried for one target; targets whose statements are their pattern; and the least
-similarity of the names, from 0 to 1."""
+_SIBLINGS = 3
+"""Names of other widths that are tried for one, and pairs of names that are compared."""
 _WIDEST = 64
 """Bits of a vector of which each may have been a condition."""
 _CASTS = 3
@@ -37,6 +36,10 @@ _NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"(?<![\w$'.])[A-Za-z_][\w$]*")
 _RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
 _WIDTH = re.compile(r"\d+ \w+")
 """The kind of value of a number: its bits, and whether it has a sign."""
+_PART = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|\d+")
+"""A part of a name."""
+_MEMBER = re.compile(r"([A-Za-z_][\w$]*)((?:\[\w+\]|\.\w+)+)")
+"""A bit or a member, and of what."""
 _BIT = re.compile(r"([A-Za-z_][\w$]*)\[(\w+)\]")
 _CONDITIONS = ("==", "!=", "<", "<=", ">", ">=", "&&", "||")
 _SHORT = 60
@@ -181,6 +184,38 @@ class Scope:
             self._alike[name, most] = Names(same).alike(name, most)
         return self._alike[name, most]
 
+    def resized(self, name: str) -> list[str]:
+        """Some names of numbers with other bits that begin or end with a name, or it with them, the shortest
+        difference first: an operand and its magnitude."""
+        key = self.key(name) or ""
+        if not _WIDTH.fullmatch(key):
+            return []
+        found = [
+            each
+            for each, its in self.visible.items()
+            if its != key and _WIDTH.fullmatch(its) and "" in name_parts(name, each)
+        ]
+        return sorted(found, key=lambda each: abs(len(each) - len(name)))[:_SIBLINGS]
+
+    def comparisons(self, text: str) -> list[str]:
+        """Comparisons of two names of one kind that differ as two names of a text do: where exponents of a
+        and b are compared, those of their fractions."""
+        parts = {part for name in _WORD.findall(text) for part in _PART.findall(name)}
+        pairs: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
+        for name, key in self.visible.items():
+            own = _PART.findall(name) if _WIDTH.fullmatch(key) else []
+            for at, part in enumerate(own) if parts.intersection(own) else ():
+                if part in parts:
+                    rest = tuple(sorted([*own[:at], *own[at + 1 :]]))
+                    pairs.setdefault((key, rest), []).append((part, name))
+        found = []
+        for (key, rest), names in pairs.items():
+            for (first, one), (second, two) in combinations(names, 2):
+                if first != second and rest and not CONTROL.search(one):
+                    signs = "^" if key.startswith("1 ") else (">", ">=", "==")
+                    found += [f"({one} {sign} {two})" for sign in signs]
+        return [each for each in found if each[1:-1] not in text][: 4 * _SIBLINGS]
+
     def is_number(self, name: str) -> bool:
         """Whether a name is a parameter or a genvar."""
         return (self.key(name) or "").startswith(NUMBER)
@@ -271,9 +306,9 @@ class Scope:
         ]
 
     def mirrored(self, text: str, most: int) -> list[str]:
-        """A bit of a vector as the same bit of the vectors that may replace it."""
-        part = _BIT.fullmatch(text.strip("() "))
-        return [] if part is None else [f"{other}[{part[2]}]" for other in self.alike(part[1], most // 4)]
+        """A bit of a vector, or a member, as the same one of what may replace the vector."""
+        part = _MEMBER.fullmatch(text.strip("() "))
+        return [] if part is None else [f"{other}{part[2]}" for other in self.alike(part[1], most // 4)]
 
     def words(self, text: str, bits: int, most: int) -> list[str]:
         """The words that may be added to a text: replacements of a name in it, and its bits."""
@@ -292,14 +327,9 @@ class Scope:
             return []
         return [name for name, net in self.module.undriven.items() if not (variables and net)]
 
-    def assigned_in(self, node: Any, nested: bool = True) -> dict[str, str]:
-        """The targets that a statement assigns, with = or <=; without `nested` only the ones that it assigns
-        in any case."""
-        if node is None or self.module is None:
-            return {}
-        return {
-            name: sign for name, sign in self.module.assigned_in(node, nested).items() if name in self.visible
-        }
+    def assigned_in(self, node: Any) -> set[str]:
+        """The targets that a statement assigns."""
+        return set() if node is None or self.module is None else self.module.assigned_in(node)
 
     def is_clocked(self, procedure: Any) -> bool:
         """Whether a procedure waits for an edge."""
@@ -309,51 +339,6 @@ class Scope:
                 (self.sources.text(procedure.statement) or "")[:200] if self.sources else "",
             )
         )
-
-    def statements(self, target: str, sign: str) -> list[str]:
-        """Possible assignments to a target: the statements of similar targets under its names, its own
-        elsewhere in the module, signals that may replace it, and zero."""
-        if self.module is None or (key := self.key(target)) is None:
-            return []
-        every = self.module.assigned
-        found: list[str] = []
-        others = Names(name for name in every if self.key(name) == key).alike(target, _SIBLINGS, _SIMILAR)
-        for name in others:
-            for text, _ in every[name][:2]:
-                found += self._renamed(name, target, text)
-        own = [value for _, value in every.get(target, [])]
-        values = [*own, *self.alike(target, _VALUES // 2), *(["'0"] if key[:1].isdigit() else [])]
-        found += [f"{target} {sign} {value};" for value in dict.fromkeys(values)]
-        fit = [each.replace(" <= ", f" {sign} ", 1).replace(" = ", f" {sign} ", 1) for each in found]
-        # A statement of another loop reads a variable that is declared there alone.
-        loops = self.module.loops
-        declared = (
-            each for each in fit if all(self.key(name) for name in loops.intersection(_WORD.findall(each)))
-        )
-        return list(dict.fromkeys(declared))[:_VALUES]
-
-    def _renamed(self, other: str, target: str, statement: str) -> Iterator[str]:
-        """A statement for one signal turned into one for another: the difference of their names is applied to
-        all names that are then declared, and numbers are counted on."""
-        one, two = name_parts(other, target)
-        counts = one.isdigit() and two.isdigit()
-
-        def ways(name: str) -> Iterator[str]:
-            if counts:
-                for part in re.finditer(r"\d+", name):
-                    yield f"{name[: part.start()]}{int(part[0]) + int(two) - int(one)}{name[part.end() :]}"
-            for part in re.finditer(re.escape(one), name) if one else ():
-                yield name[: part.start()] + two + name[part.end() :]
-
-        def word(match: re.Match[str]) -> str:
-            if match[0] == other:
-                return target
-            return next((new for new in ways(match[0]) if new in self.visible), match[0])
-
-        renamed = _WORD.sub(word, statement)
-        if counts:
-            yield _advanced(renamed, int(two) - int(one))
-        yield renamed
 
     # Declarations
 
@@ -388,16 +373,9 @@ class Scope:
                 for each in node.declarators:
                     if hasattr(each, "name"):
                         self._declare(found, each, NUMBER)
-            elif kind in ("LoopGenerateSyntax", "GenvarDeclarationSyntax", "ForVariableDeclarationSyntax"):
-                each = getattr(node, "identifier", None) or getattr(
-                    getattr(node, "declarator", None), "name", None
-                )
-                for name in (
-                    [each.valueText]
-                    if each is not None
-                    else [self._said(one) for one in getattr(node, "identifiers", [])]
-                ):
-                    found[name] = LOOP
+            elif kind in ("LoopGenerateSyntax", "ForVariableDeclarationSyntax"):  # no genvar counts outside
+                each = node.identifier if kind == "LoopGenerateSyntax" else node.declarator.name
+                found[each.valueText] = LOOP
         return found
 
     def _declare(self, found: dict[str, str], declarator: Any, key: str) -> None:
@@ -408,7 +386,7 @@ class Scope:
             key = self.declared.get(place, f"{key} {array}".strip())
         else:
             key = f"{NUMBER} {self.declared.get(place, '')}".strip()
-        if not token.rawText.startswith("\\"):  # an escaped name, which stands for no other one
+        if token.valueText and not token.rawText.startswith("\\"):  # an escaped one stands for no other
             found.setdefault(token.valueText, key)
 
     def _key_of(self, kind: Any) -> str:
@@ -445,16 +423,14 @@ class Module:
         self.node, self.sources, self.outer = node, sources, outer
         self._first_assigned: dict[Any, dict[str, int]] = {}
         self.name = str(node.header.name.valueText)
-        self._assigned_in: dict[Any, dict[str, str]] = {}
+        self._assigned_in: dict[Any, set[str]] = {}
 
-    def assigned_in(self, node: Any, nested: bool) -> dict[str, str]:
+    def assigned_in(self, node: Any) -> set[str]:
         """See Scope."""
         span = node.sourceRange
-        key = span.start.buffer, span.start.offset, span.end.offset, nested
+        key = span.start.buffer, span.start.offset, span.end.offset
         if key not in self._assigned_in:
-            self._assigned_in[key] = {
-                name: sign for name, sign, *_ in _assignments(node, self.sources, nested)
-            }
+            self._assigned_in[key] = {name for name, _ in _assignments(node, self.sources)}
         return self._assigned_in[key]
 
     def first_assigned(self, procedure: Any) -> dict[str, int]:
@@ -469,14 +445,6 @@ class Module:
                     for name in _WORD.findall(self.sources.text(each.left) or ""):
                         found[name] = min(found.get(name, place.end), place.end)
         return self._first_assigned[key]
-
-    @cached_property
-    def loops(self) -> set[str]:
-        """The variables of loops, each of which is declared in its loop alone."""
-        procedural = _every(self.node, "ForVariableDeclarationSyntax")
-        generated = _every(self.node, "LoopGenerateSyntax")
-        tokens = [*(each.declarator.name for each in procedural), *(each.identifier for each in generated)]
-        return {token.valueText for token in tokens}
 
     @cached_property
     def casts(self) -> list[str]:
@@ -514,18 +482,10 @@ class Module:
         return found
 
     @cached_property
-    def assigned(self) -> dict[str, list[tuple[str, str]]]:
-        """By target the statements that assign it, as one line, and their values."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for name, _, statement, value in _assignments(self.node, self.sources):
-            found.setdefault(name, []).append((statement, value))
-        return found
-
-    @cached_property
     def undriven(self) -> dict[str, bool]:
         """Signals without an assignment that no instance and no declaration may drive, each with whether it
         is a net."""
-        driven = set(self.assigned)
+        driven = {name for name, _ in _assignments(self.node, self.sources)}
         for node in _every(self.node, "HierarchicalInstanceSyntax"):
             driven.update(_WORD.findall(self.sources.text(node) or ""))
         for node in _every(self.node, "BinaryExpressionSyntax"):
@@ -571,34 +531,11 @@ def _every_here(scope: Any) -> Iterator[Any]:
             stack += [child for child in node if hasattr(child, "sourceRange")][::-1]
 
 
-def _assignments(node: Any, sources: Sources, nested: bool = True) -> Iterator[tuple[str, str, str, str]]:
-    """The target, the sign, the statement in one line and its value of each assignment in a node."""
-    for each in _every(node, "BinaryExpressionSyntax") if nested else _direct(node):
+def _assignments(node: Any, sources: Sources) -> Iterator[tuple[str, str]]:
+    """The target and the sign of each assignment in a node."""
+    for each in _every(node, "BinaryExpressionSyntax"):
         sign = each.operatorToken.rawText
-        if not each.kind.name.endswith("AssignmentExpression") or sign not in ("=", "<="):
-            continue
-        target, value = (" ".join(sources.expanded(side).split()) for side in (each.left, each.right))
-        name = _WORD.match(target)
-        if name is not None and value and "//" not in value and "\n" not in value:
-            yield name[0], sign, f"{target} {sign} {value};", value
-
-
-def _direct(node: Any) -> Iterator[Any]:
-    """The assignments that a block makes in any case."""
-    for each in getattr(node, "items", ()):
-        if (
-            type(each).__name__ == "ExpressionStatementSyntax"
-            and type(each.expr).__name__ == "BinaryExpressionSyntax"
-        ):
-            yield each.expr
-
-
-def _advanced(text: str, by: int) -> str:
-    """A text with its ranges moved by `by` times their width: `x[23:16]` is two after `x[7:0]`."""
-
-    def moved(match: re.Match[str]) -> str:
-        high, low = int(match[1]), int(match[2])
-        bits = (abs(high - low) + 1) * by
-        return match[0] if min(high, low) + bits < 0 else f"[{high + bits}:{low + bits}]"
-
-    return _RANGE.sub(moved, text)
+        if each.kind.name.endswith("AssignmentExpression") and sign in ("=", "<="):
+            name = _WORD.match(" ".join(sources.expanded(each.left).split()))
+            if name is not None:
+                yield name[0], sign

@@ -49,7 +49,7 @@ from rtl_tb.locate.changes import Changes, Choice, design_of, find_changes
 from rtl_tb.locate.choices import Built, build, new_names
 from rtl_tb.locate.clusters import Samples
 from rtl_tb.locate.flow import Together, Wires
-from rtl_tb.locate.kinds import ASSIGN, PROBE, Change
+from rtl_tb.locate.kinds import PROBE, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.result import Edit, Repair, SingleFault
 from rtl_tb.locate.selector import numbers
@@ -70,6 +70,10 @@ _USUAL = 150
 """Characters of a choice: the mean of units in which no loop multiplies them, and half as many more."""
 _LEAST_PLACES = 4
 """Places that are read together: they cost a walk through the text."""
+_PART, _LEAST_PART = 1.0, 8
+"""Seconds of the runs of one process, and how many it has at least: starting it costs as much as ten."""
+_MORE = 0.4
+"""Seconds of a run on many more vectors: a build of the designer's text takes two."""
 _TURN = 0.1
 """Seconds after which one that waits for the search looks at the clock."""
 
@@ -128,6 +132,8 @@ class Score:
     wrong: int
     evidence: float = 0.0
     """The suspiciousness of the place, see Spectrum.score."""
+    tried: int = 0
+    """Vectors that it was tried on."""
 
     @property
     def left(self) -> int:
@@ -157,9 +163,8 @@ class Trials:
 
     Attributes:
         listed: its choices; number n is at n - 1.
-        failed: which of the vectors are wrong without a change; `results` their values then, None if the unit
-            does not answer them.
-        first: a few of the vectors that are wrong.
+        failed: which of the vectors are wrong without a change, or are not answered.
+        first: a few of the vectors that are wrong, and `wrong` how many of these are without a change.
     """
 
     job: Job
@@ -167,8 +172,8 @@ class Trials:
     program: Path
     folder: Path
     failed: Flags
-    results: Flags | None
     first: Job
+    wrong: int
 
 
 @dataclass
@@ -190,6 +195,7 @@ class Search:
         verdict, job: the wrong results, and the run that showed them.
         at_once: whether it begins now; otherwise `start` or `found` begins it.
         origin: of a text that was made of VHDL, the line of that for the number of a line.
+        fresh: makes a run of other vectors under traffic, for the changes that make every vector right.
     """
 
     def __init__(
@@ -200,12 +206,14 @@ class Search:
         at_once: bool = True,
         origin: Callable[[int], Origin | None] | None = None,
         policy: SearchPolicy = DEFAULT,
+        fresh: Callable[[], Job] | None = None,
     ) -> None:
         self.verdict, self.original, self.policy, self.origin = verdict, job, policy, origin
+        self.fresh = fresh
         self.budget = self.own_time = budget.aside()
         self.dut, self.hypotheses = job.dut, True
         self.progress: Progress | None = None
-        self.samples = Samples(verdict, job.dut.compare, self.policy)
+        self.samples = Samples(verdict, job, self.policy)
         self.spectrum: Spectrum | None = None
         self.hinted: dict[tuple[Path, int], float] = {}
         """See suspicious_lines."""
@@ -213,8 +221,8 @@ class Search:
         self.confirmed: dict[tuple[Edit, ...], _Confirmed] = {}
         self.refuted: set[tuple[Change, ...]] = set()
         """Changes that repair every vector of a trial, but not all of the check."""
-        self.unanswered: dict[tuple[Change, ...], list[Edit]] = {}
-        """Changes that repair every vector of a trial, and could not be run on all."""
+        self.unanswered: dict[tuple[Change, ...], int] = {}
+        """Changes that repair every vector of many, with their number, and could not be run on all."""
         self.not_built: list[str] = []
         """Reasons why builds of choices failed."""
         self.left: dict[bool, list[Choice]] = {False: [], True: []}
@@ -242,9 +250,9 @@ class Search:
         """What a vector takes in a build of choices of which none is chosen."""
         plain = replace(job, program=None, waves=None, simulator="verilator")
         cycles = verdict.outcome.cycles // max(len(verdict.vectors), 1)
+        self.plain = replace(plain, vectors=verdict.vectors, timeout_cycles=max(500, 4 * cycles))
         calm = Traffic(seed=job.traffic.seed)
-        vectors = verdict.vectors[self.samples.picked]
-        self.probe = replace(plain, traffic=calm, vectors=vectors, timeout_cycles=max(500, 4 * cycles))
+        self.probe = replace(self.plain.at(self.samples.picked), traffic=calm)
         job.build.mkdir(parents=True, exist_ok=True)
         self.place = tempfile.TemporaryDirectory(prefix="repair_", dir=job.build.absolute())
         self.folder = Path(self.place.name)
@@ -503,31 +511,35 @@ class Search:
         for number, traffic in enumerate((self.probe.traffic, replace(busy, resets=0), busy)):
             job = replace(self.probe, traffic=traffic)
             folder = self.folder / f"{name}_{number}"
-            results = self._run(job, program, folder, [()])[0]
-            if results is None:  # it takes its time where it is wrong
-                failed = self.verdict.failed[self.samples.picked]
-            else:
-                failed = self._wrong(job, results)
+            came = self._run(job, program, folder, [()])[0]
+            failed = self.verdict.failed[self.samples.picked] if came is None else self._wrong(job, came)
             if failed.any():
                 first = self.samples.few(job, failed)
-                return Trials(job, listed, program, folder, failed, results, first)
+                came = self._run(first, program, folder / "few", [()])[0]
+                wrong = len(first.vectors) if came is None else int(self._wrong(first, came).sum())
+                return Trials(job, listed, program, folder, failed, first, wrong)
         return None
 
     def _run(self, job: Job, program: Path, folder: Path, many: Sequence[tuple[int, ...]]) -> list[Any]:
-        """The results by name of each run, with the choices of some numbers; None if any are missing."""
+        """The results by name of each run, with the choices of some numbers, and which were answered; None if
+        the program failed."""
         folder.mkdir(exist_ok=True)
         trial = fast.Trial(job, program, folder, simulators.verilator().env)
         longest = max(self.budget.left(), 1.0)
-        start, count = time.monotonic(), len(job.vectors)
-        slow = self.policy.slower * self.vector_seconds * count
+        start = time.monotonic()
+        slow = self.policy.slower * self.vector_seconds * len(job.vectors)
         seconds = min(self.policy.one_run, max(self.policy.least_run, slow))
         found = trial.many([numbers(*chosen) for chosen in many], seconds, longest)
         if not any(many) and found[0] is not None:  # a short run is mostly the start of the program
-            self.vector_seconds = min(self.vector_seconds, (time.monotonic() - start) / count)
+            answered = max(int(found[0][fast.ANSWERED].sum()), 1)
+            self.vector_seconds = min(self.vector_seconds, (time.monotonic() - start) / answered)
         return found
 
     def _wrong(self, job: Job, came: Mapping[str, Any]) -> Flags:
-        return ~self.dut.compare.right(self.dut.instruction.formats["d"], job.vectors.results, came)
+        fmt = self.dut.instruction.formats["d"]
+        return np.asarray(
+            ~(came[fast.ANSWERED] & self.dut.compare.right(fmt, job.vectors.results, came)), np.bool_
+        )
 
     # Passes -------------------------------------------------------------------------------------------------
 
@@ -541,7 +553,8 @@ class Search:
         if base is None:
             spectrum = Spectrum(self.samples.failing_of_both[:, None])
         else:
-            differ = _differing(base, job.vectors.results)
+            expected = job.vectors.results | {fast.ANSWERED: np.ones(len(job.vectors), np.bool_)}
+            differ = _differing(base, expected)
             spectrum = Spectrum(differ & self._wrong(job, base)[:, None])
         ends = 1.0 - self.budget.left() / self.budget.seconds + self.policy.probing
         for some in _parts(list(few), self.policy.at_once):
@@ -551,6 +564,10 @@ class Search:
                 some, self._run(job, trials.program, folder, [(at,) for at in some]), strict=True
             ):
                 changed = None if came is None or base is None else _differing(came, base)
+                if changed is not None and came[fast.ANSWERED].sum() < base[fast.ANSWERED].sum():
+                    changed[~came[fast.ANSWERED]] = (
+                        True  # it stops earlier, so what comes later depends on it
+                    )
                 wrong = None if came is None else self._wrong(job, came)
                 spectrum.note(few[number].site, changed, wrong)
         self.spectrum = spectrum
@@ -572,6 +589,7 @@ class Search:
         too, while there is time: they may be equally consistent."""
         self.current.candidates += len(many)
         least, scores = 0.0, list[Score]()
+        most = trials.wrong if first is trials.first else len(first.vectors)
 
         def some(chosen: Sequence[tuple[int, ...]], number: int) -> list[Score]:
             less_likely = self._evidence(trials, chosen[0]) < least
@@ -586,7 +604,7 @@ class Search:
                 if each is not None
             }
             likely = [one for one, count in wrong.items() if not count]
-            partly = sorted((count, one) for one, count in wrong.items() if 0 < count < len(first.vectors))
+            partly = sorted((count, one) for one, count in wrong.items() if 0 < count < most)
             likely += [one for _, one in partly[: self.policy.counted]]
             every = (
                 self._run(trials.job, trials.program, folder.with_suffix(".all"), likely) if likely else []
@@ -596,38 +614,40 @@ class Search:
                 for one, results in zip(likely, every, strict=True)
                 if results is not None
             }
-            found |= self._on_more(trials, [one for one, score in found.items() if score.clean], folder)
+            self._on_more(trials, found, folder)
             return list(found.values())
 
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            parts = list(_parts(many, self.policy.at_once))
+            # The clock is looked at between parts.
+            size = int(_PART / (self.vector_seconds * len(first.vectors)))
+            parts = list(_parts(many, max(min(size, self.policy.at_once), _LEAST_PART)))
             futures = [pool.submit(some, one, number) for number, one in enumerate(parts)]
-            for number, future in enumerate(futures):
+            done = 0
+            for each, future in zip(parts, futures, strict=True):
+                done += len(each)
                 found = [score for score in future.result() if score.right > score.broken]
                 scores += found
                 if self.progress:
-                    self.progress(min((number + 1) * self.policy.at_once, len(many)), len(many))
+                    self.progress(done, len(many))
                 least = max([least, *(one.evidence for one in found if one.clean)])
         return scores
 
-    def _on_more(
-        self, trials: Trials, clean: list[tuple[int, ...]], folder: Path
-    ) -> dict[tuple[int, ...], Score]:
-        """The scores of choices that repair all vectors of the trials, and not all of many more: a fault that
-        few vectors show has many such rivals."""
-        found: dict[tuple[int, ...], Score] = {}
+    def _on_more(self, trials: Trials, scores: dict[tuple[int, ...], Score], folder: Path) -> None:
+        """Changes the scores of choices that repair all vectors of the trials, and not all of many more: a
+        fault that few vectors show has many such rivals."""
+        clean = [one for one, score in scores.items() if score.clean]
         for number, places in enumerate(self.samples.more):
             if not clean:
                 break
-            job = replace(trials.job, vectors=self.verdict.vectors[places])
+            room = max(int(_MORE / self.vector_seconds), len(self.samples.picked) + 1)
+            job = replace(self.plain.at(places[:room]), traffic=trials.job.traffic)
             every = self._run(job, trials.program, folder.with_suffix(f".more{number}"), clean)
             for one, results in zip(clean, every, strict=True):
-                if results is not None and (wrong := self._wrong(job, results)).any():
-                    changes = tuple(trials.listed[number - 1].change for number in one)
-                    evidence = self._evidence(trials, one)
-                    found[one] = _scored(changes, self.verdict.failed[places], wrong, evidence)
-            clean = [one for one in clean if one not in found]
-        return found
+                if results is not None:
+                    changes, wrong = scores[one].changes, self._wrong(job, results)
+                    evidence = scores[one].evidence
+                    scores[one] = _scored(changes, self.verdict.failed[places[:room]], wrong, evidence)
+            clean = [one for one in clean if scores[one].clean]
 
     def _evidence(self, trials: Trials, chosen: tuple[int, ...]) -> float:
         """The suspiciousness of the places of some choices, in steps of a hundredth."""
@@ -724,7 +744,7 @@ class Search:
             if where in found or len(found) >= self.policy.shown or number >= 4 * self.policy.confirmed:
                 continue
             repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.folders)}")
-            if repair is not None and repair.whole:
+            if repair is not None and repair.sure:
                 found[where] = repair
         return [self._by_fault(replace(repair, rivals=len(found) - 1)) for repair in found.values()]
 
@@ -736,11 +756,12 @@ class Search:
             self.refuted.add(score.changes)
             return None
         except MmagoldError:
-            if score.clean:
-                self.unanswered[score.changes] = [self._edit(one) for one in score.changes]
+            # What repairs a few hundred vectors is often another line.
+            if score.clean and score.tried > len(self.samples.picked):
+                self.unanswered[score.changes] = score.tried
             return None
         self.unanswered.pop(score.changes, None)
-        if repair is None or (score.clean and not repair.whole):
+        if repair is None or (score.clean and not repair.sure):
             self.refuted.add(score.changes)
         return repair
 
@@ -800,11 +821,12 @@ class Search:
             raise RtlError(self.not_built[0])
         if self.unanswered:
             lines: dict[tuple[Path, int], str] = {}  # one change of each line, the likeliest first
-            for edits in self.unanswered.values():
+            for changes in self.unanswered:
+                edits = [self._edit(one) for one in changes]
                 phrase = " and ".join(each.phrase() for each in edits)
                 lines.setdefault((edits[0].file, edits[0].line), phrase)
             first, *others = lines.values()
-            many = f"all {len(self.samples.picked):,} vectors on which it was tried are right"
+            many = f"all {min(self.unanswered.values()):,} vectors on which it was tried are right"
             also = f". Equally consistent: {'; '.join(others[: self.policy.shown - 1])}" if others else ""
             raise Unconfirmed(
                 f"{first}: {many}, the whole check was not run (--repair gives more time){also}"
@@ -867,6 +889,11 @@ class Search:
             int((verdict.failed & ~self.verdict.failed).sum()),
             len(self.verdict.vectors),
         )
+        if repair.whole and self.fresh is not None:
+            other = replace(self.fresh(), dut=dut, build=job.build, program=job.program)
+            found = judge(other.vectors, engines.run(engine, other), dut.compare)
+            wrong = max(int(found.failed.sum()), int(bool(found.outcome.failures)))
+            repair = replace(repair, further=len(other.vectors), further_wrong=wrong)
         self.confirmed[edits] = _Confirmed(tuple(chosen), job, verdict, repair)
         return repair
 
@@ -951,23 +978,22 @@ def _is_fault(right: int, wrong: int, broken: int, policy: SearchPolicy) -> bool
 
 def _scored(chosen: tuple[Change, ...], failed: Flags, wrong: Flags, evidence: float) -> Score:
     right, broken = failed & ~wrong, wrong & ~failed
-    return Score(chosen, int(right.sum()), int(broken.sum()), int(failed.sum()), evidence)
+    return Score(chosen, int(right.sum()), int(broken.sum()), int(failed.sum()), evidence, len(failed))
 
 
 def _shared_nets(dut: Dut) -> set[str]:
     return {name for _, name, _ in several_drivers(design_of(dut))}
 
 
-def _order(score: Score) -> tuple[int, int, bool, int, float, int]:
-    """The changes that repair most come first; among equal ones a driver for an undriven signal, then changed
-    tokens before added ones, then the likelier place, and the nearer text."""
+def _order(score: Score) -> tuple[int, int, int, float, int]:
+    """The changes that repair most come first; among equal ones changed tokens before added ones, then the
+    likelier place, and the nearer text."""
     changes = score.changes
     distance = sum(abs(len(one.after) - len(one.before)) + len(new_names(one)) for one in changes)
     added = sum(one.adds for one in changes)
     return (
         score.left,
         len(changes),
-        not any(one.form == ASSIGN for one in changes),
         added,
         -round(score.evidence, 2),
         distance,

@@ -21,7 +21,7 @@ from pathlib import Path
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.text import write
 from rtl_tb.locate.changes import Changes, Choice
-from rtl_tb.locate.kinds import ASSIGN, ELSE, LABEL, PROBE, TERM, Change
+from rtl_tb.locate.kinds import PROBE, TERM, Change
 from rtl_tb.locate.sources import Place, ended
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
@@ -169,31 +169,16 @@ class _Writer:
 
     def _statement(self, site: _Site, own: str) -> str:
         """A statement that may be left out or replaced."""
-        every = {number: self.listed[number - 1] for number in site.numbers}
         line = self.own_line(site)
-        tests = {at: f"{line}if ({_made(at)}) {one.text} " for at, one in every.items()}
-        added = "".join(tests[at] for at, one in every.items() if one.change.form)
-        instead = "".join(f"{tests[at]}else " for at, one in every.items() if not one.change.form)
-        return f"begin {instead}{line}{own} {added}{line}end"
+        instead = (f"{line}if ({_made(at)}) {self.listed[at - 1].text} else " for at in site.numbers)
+        return f"begin {''.join(instead)}{line}{own} {line}end"
 
     def _added(self, site: _Site) -> str:
-        """Texts that may be added at a place, each under its condition."""
-        branches, statements, labels = [], [], []
-        assigned: dict[str, list[str]] = {}
+        """Values that may be added to an item of a case."""
         line = self.own_line(site)
-        for number in site.numbers:
-            choice, made = self.listed[number - 1], f"{line}{_made(number)}"
-            if choice.change.form == ELSE:
-                branches.append(f"else if ({made}) {choice.text}")
-            elif choice.change.form == LABEL:
-                labels.append(f", ({made} ? {choice.text} : {choice.change.term})")
-            elif choice.change.form == ASSIGN:
-                target, _, value = choice.text.removesuffix(";").partition(" = ")
-                assigned.setdefault(target, [f"{line}'0;"]).insert(-1, f"({made}) ? ({value}) :")
-            else:
-                statements.append(f"if ({made}) {choice.text}")
-        drives = (f"{target} = {' '.join(texts)}" for target, texts in assigned.items())
-        return f"{''.join(labels)} {' '.join([*branches, *statements, *drives])}{line} "
+        every = ((number, self.listed[number - 1]) for number in site.numbers)
+        labels = (f", ({line}{_made(at)} ? {one.text} : {one.change.term})" for at, one in every)
+        return f"{''.join(labels)}{line} "
 
 
 def _alike(choice: Choice, text: str) -> str:

@@ -14,9 +14,11 @@ import pytest
 from long_run import long_after
 
 from rtl_tb import engines
+from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.simulators import simulators
 
 COUNT = 400
 AT = 100
@@ -34,11 +36,16 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     dut = small.write_small(folder)
 
-    def run(engine: str, simulator: str, fault: int = 0, traffic: Traffic = Traffic(), **changes) -> Verdict:  # noqa: B008
-        vectors = small.small_vectors(dut, changes.pop("count", COUNT), fault, AT)
-        job = Job(dut, folder / "build", vectors, simulator, traffic, timeout_cycles=300)
-        return judge(vectors, engines.run(engine, dataclasses.replace(job, **changes)), dut.compare)
+    def job(simulator: str, fault: int, traffic: Traffic, count: int = COUNT) -> Job:
+        vectors = small.small_vectors(dut, count, fault, AT)
+        return Job(dut, folder / "build", vectors, simulator, traffic, timeout_cycles=300)
 
+    def run(engine: str, simulator: str, fault: int = 0, traffic: Traffic = Traffic(), **changes) -> Verdict:  # noqa: B008
+        asked = job(simulator, fault, traffic, changes.pop("count", COUNT))
+        outcome = engines.run(engine, dataclasses.replace(asked, **changes))
+        return judge(asked.vectors, outcome, dut.compare)
+
+    run.job = job
     return run
 
 
@@ -101,6 +108,15 @@ def test_a_unit_that_stops_answering(run, engine, simulator):
     assert failure.kind == "timeout"
     assert "in_valid 1, in_ready 0, out_valid 0, out_ready 1" in failure.text
     assert np.count_nonzero(outcome.received) == failure.vector == AT + 1
+
+
+@pytest.mark.parametrize("fault", [0, small.DEAF, small.EXTRA])
+def test_a_trial_says_what_came_before_the_handshake_broke(run, tmp_path, fault):
+    job, verilator = run.job("verilator", fault, Traffic(idle=0.3)), simulators.verilator()
+    came = fast.Trial(job, fast.build(job, verilator), tmp_path, verilator.env)({}, 5.0)
+    answered = {0: COUNT, small.DEAF: AT + 1}.get(fault, int(came["answered"].sum()))
+    assert (answered < COUNT) == bool(fault)
+    assert came["answered"].tolist() == [at < answered for at in range(COUNT)]
 
 
 def test_x_on_the_handshake(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -10,8 +11,12 @@ import golden
 from golden.program.state import places
 from golden.vectors import default_set
 from rtl_tb.dut.description import load_dut
-from rtl_tb.locate.clusters import result_classes, sequences, spread
+from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.engines.traffic import plan, plan_of
+from rtl_tb.locate.clusters import Samples, result_classes, sequences, spread
+from rtl_tb.locate.policy import DEFAULT
 from rtl_tb.qualify.mutants import FOLDER
+from rtl_tb.runs.verdict import Verdict
 
 
 def test_what_is_seldom_is_taken_first() -> None:
@@ -52,3 +57,21 @@ def test_classes_are_those_of_the_right_results() -> None:
     words = [0x7FC00000, 0xFF800000, 0x80000000, 0x00000001, 0xBF800000, 0x3F800000, 0x007FFFFF]
     vectors = replace(vectors, d=np.array(words, vectors.d.dtype))
     assert result_classes(vectors).tolist() == [0, 1, 2, 3, 4, 5, 3]
+
+
+def test_where_traffic_counts_a_vector_keeps_its_neighbours_and_their_waits(tmp_path: Path) -> None:
+    """3 of 2,000 vectors fail; what lay on the input before one is shown again where it is among them."""
+    dut = load_dut(FOLDER / "units" / "mode_inputs" / "dut.yaml")
+    vectors = default_set(dut.instruction, 2000, seed=1)
+    job = Job(dut, tmp_path, vectors, traffic=Traffic(0.3, 0.2, 40))
+    wrong = np.isin(np.arange(2000), [0, 700, 1999])
+    outcome = Outcome("fast", "verilator", "", vectors.d, ~wrong, ~wrong)
+    none = np.zeros(2000, np.bool_)
+    samples = Samples(Verdict(vectors, outcome, wrong, none, none, wrong), job, DEFAULT)
+    assert set(samples.picked) == {*range(5), *range(684, 705), *range(1983, 2000)}
+    whole, some = plan(job.traffic.on(dut), 2000), plan_of(job.at(samples.picked).at(np.arange(5, 40)))
+    here = samples.picked[5:40]
+    for name in ("gap", "stall", "reset"):
+        assert np.array_equal(getattr(some, name), getattr(whole, name)[here])
+    there = np.isin(whole.other[here], here)
+    assert there.any() and np.array_equal(here[some.other[there]], whole.other[here][there])

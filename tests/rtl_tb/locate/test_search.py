@@ -34,7 +34,7 @@ from rtl_tb.locate.budget import ALL, Budget
 from rtl_tb.locate.changes import Changes, Choice, find_changes
 from rtl_tb.locate.choices import _not_blamed, new_names
 from rtl_tb.locate.flow import Together, Wires
-from rtl_tb.locate.kinds import ASSIGN, Change
+from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.result import Edit, Repair
 from rtl_tb.locate.search import Score, Search, _order, find_repairs
@@ -305,14 +305,13 @@ def test_a_text_is_run_with_its_changes(tmp_path: Path) -> None:
 
 
 def test_of_equal_changes_the_likeliest_comes_first() -> None:
-    """What drives an idle signal, then what changes a token before what adds one, then the likelier place."""
-    here, there = Place(Path("x.sv"), 5, 5), Place(Path("x.sv"), 20, 22)
-    driven = Change("missing statement", here, "", "assign s1 = p1;", ASSIGN)
+    """What changes a token before what adds one, then the likelier place."""
+    there = Place(Path("x.sv"), 20, 22)
     named, term = Change("name", there, "s1", "p1"), Change("missing term", there, "s1", "(s1 + p1)")
-    scores = [Score((term,), 9, 0, 9, 1.0), Score((named,), 9, 0, 9, 0.5), Score((driven,), 9, 0, 9, 0.1)]
+    scores = [Score((term,), 9, 0, 9, 1.0), Score((named,), 9, 0, 9, 0.5)]
     scores.append(Score((replace(named, after="q1"),), 9, 0, 9, 0.9))
     ordered = [one.changes[0].after for one in sorted(scores, key=_order)]
-    assert ordered == ["assign s1 = p1;", "q1", "p1", "(s1 + p1)"]
+    assert ordered == ["q1", "p1", "(s1 + p1)"]
 
 
 def test_every_place_has_its_turn() -> None:
@@ -349,6 +348,8 @@ def test_equally_consistent_lines_are_counted() -> None:
     repair = Repair((edit,), repaired=9, wrong=9, broken=0, vectors=100, rivals=2)
     assert "(2 other lines are equally consistent)" in repair.sentence()
     assert not replace(repair, broken=1).whole
+    doubted = replace(repair, further=50, further_wrong=3)
+    assert repair.sure and not doubted.sure and "but 3 of 50 others" in doubted.sentence()
 
 
 @pytest.mark.long
