@@ -436,9 +436,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     if structure is not None:
         roles.registers = registers_of(found, module, structure)
         operands = [module.ports[name] for role in MAIN for name in roles.ports(role) if name in module.ports]
-        left = [module.ports[name] for name in roles.left]
-        values = {port.name: structure.loads(port, operands, left) for port in left}
-        roles.loading = {name: value for name, value in values.items() if value is not None}
+        roles.loading = structure.loads([module.ports[name] for name in roles.left], operands)
     if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
         if module.ports[widest].width:

@@ -235,25 +235,27 @@ class Structure:
             count += 1
         return None
 
-    def loads(self, control: Port, sources: Sequence[Port], idle: Sequence[Port]) -> str | None:
-        """The value with which an input lets registers take what comes from these inputs, where they keep
-        what they have with the other; None where it does not decide that. What it does not decide alone it
-        may decide while the `idle` ones are 0: either of two inputs moves a weight on.
-        """
-        bits = self.bits(control)
-        if len(bits) != 1:
-            return None
+    def loads(self, controls: Sequence[Port], sources: Sequence[Port]) -> dict[str, str]:
+        """The inputs of one bit that let registers take what comes from these sources, and the value with
+        which they do; with the other these registers keep what they have. What an input does not decide alone
+        it may decide while the other ones are 0: either of two moves a weight on."""
         wanted, takes = {bit for port in sources for bit in self.bits(port)}, list[_Register]()
-        for _ in range(2):  # the registers of the inputs, and one behind them
-            takes = [r for r in self._registers if not r.latch and wanted & self._cone(r.d, False)[0]]
+        before = [(register, self._cone(register.d, False)[0]) for register in self._registers]
+        for _ in range(2):  # the registers of the sources, and one behind them
+            takes = [register for register, bits in before if not register.latch and wanted & bits]
             wanted |= {bit for register in takes for bit in register.q}
-        zeros: Values = {bit: "0" for port in idle if port is not control for bit in self.bits(port)}
-        for others in ({}, zeros):
-            keep = [[_holds(each, self._resolved({**others, bits[0]: v})) for each in takes] for v in "01"]
-            changes = {(low, high) for low, high in zip(*keep, strict=True) if low != high}
-            if changes:
-                return {(True, False): "1", (False, True): "0"}[changes.pop()] if len(changes) == 1 else None
-        return None
+        zeros: Values = {bit: "0" for port in controls for bit in self.bits(port)}
+        found: dict[str, str] = {}
+        for port in controls:
+            bits = self.bits(port)
+            for others in ({}, zeros) if len(bits) == 1 else ():
+                low, high = (self._resolved({**others, bits[0]: value}) for value in "01")
+                keep = {(_holds(each, low), _holds(each, high)) for each in takes}
+                changes = [value for change, value in _TAKES_WITH.items() if change in keep]
+                if changes:
+                    found |= {port.name: changes[0]} if len(changes) == 1 else {}
+                    break
+        return found
 
     def stages(self, outputs: Sequence[Port]) -> int:
         """1 where no register before these outputs takes what another one gives, 2 where one does, 0 without
@@ -369,6 +371,10 @@ def _register(cell: Mapping[str, Any]) -> _Register:
     return _Register(
         pins["Q"], pins["D"], tuple(enables), tuple(loads), latch=latch, clock=pins.get("CLK", ())
     )
+
+
+_TAKES_WITH = {(True, False): "1", (False, True): "0"}
+"""The value of an input with which a register takes what comes, by whether it keeps its own with 0 and 1."""
 
 
 def _holds(register: _Register, values: Values) -> bool:
