@@ -21,7 +21,7 @@ from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.evidence import Evidence, Forced, forced, shrunk, weigh
 from golden.identify.blackbox.moves import Move
 from golden.identify.blackbox.neighbourhood import nan_words
-from golden.identify.blackbox.one_term import subtracted_products, with_register_limits
+from golden.identify.blackbox.one_term import subtracted_products, twins, with_register_limits
 from golden.identify.blackbox.parts import Pass
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
 from golden.identify.blackbox.product_groups import Groups
@@ -94,6 +94,9 @@ class Checking(Asking):
         if now is not None and now.wrong:  # the order is wrong, or something apart from the order
             nearest = self._nearer(ordinary, made)
             self._refit([now, *nearest[: STARTS.halved_fits]], quick=True)
+        now = self.state.fit
+        if now is not None and now.wrong:
+            self._also([fitting.Fit(two, now.wrong, now.changes) for two in twins(now.candidate)])
         # 4. More time for the best starts. After this stage `fit` is the candidate with the fewest wrong
         # answers.
         if self.state.fit is not None and self.state.fit.wrong:

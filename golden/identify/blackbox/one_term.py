@@ -27,7 +27,7 @@ from golden.number.rounding import MODES, encode_fraction
 from golden.program.compiling import holds
 from golden.program.keys import NEGATE
 from golden.program.program import Operation
-from golden.program.steps import Additions, Multiply, Round, Scale, SpecialValues, Step, Sum
+from golden.program.steps import Additions, Align, Multiply, Round, Scale, SpecialValues, Step, Sum
 
 Signs = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -281,6 +281,45 @@ _ROUNDED = 1 / 16
 """The largest distance from an integer of the logarithm of a loss: results are rounded."""
 
 
+def with_lost_products(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
+    """Skeletons that lose the products which change no answer; empty if all products show, or none does, or
+    no skeleton loses exactly these.
+
+    A chain may add nothing to its earlier result. Then only the products of its last operation show."""
+    takes = bank.takes
+    if not all(takes.formats[name].is_float for name in "abd"):
+        return []
+    exponents = _exponents(bank)
+    lost = {k for k, values in exponents.items() if len(values) <= 1}
+    every = {exponent for k in lost for exponent in exponents[k]}  # that of no product where there is one
+    shown = exponents.keys() - lost
+    if not lost or not shown or len(every) > 1:
+        return []
+    earlier = [(one, _before_the_last(one)) for one in skeletons]
+    chains = [one for one, before in earlier if lost <= before and not shown & before]
+    made = (uncounted(one, "c", linked=True) for one in chains)
+    return [one for one in made if one is not None]
+
+
+def _exponents(bank: Bank) -> dict[int, frozenset[int]]:
+    """By product, the exponents of the answers to it alone; only products with enough questions."""
+    terms = _terms(bank, "products")
+    found = {k: terms.answers[terms.places == k] for k in range(bank.takes.stored_k)}
+    # With fewer questions a product does not count as lost.
+    needed = 4
+    return {
+        k: frozenset((np.frexp(values[values != 0])[1] - 1).tolist())
+        for k, values in found.items()
+        if len(values) >= needed
+    }
+
+
+def _before_the_last(one: Candidate) -> frozenset[int]:
+    """The products of all operations except the last one that has any."""
+    *earlier, _ = [frozenset(o.k_index) for o in one.operations if o.k_index] or [frozenset()]
+    return frozenset().union(*earlier)
+
+
 def with_register_limits(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons whose exact sums have the registers that answers to c alone, or to one product, show. The
     register of c may also belong to operations that convert c and the result.
@@ -352,16 +391,24 @@ _NARROWED, _WHOLE = "narrowed", "whole"
 _F32 = get_format("f32")
 
 
-def uncounted(one: Candidate, name: str) -> Candidate | None:
+def uncounted(one: Candidate, name: str, linked: bool = False) -> Candidate | None:
     """A candidate whose sums omit c, or everything except c; its special values and its alignment stay. None
-    if that changes nothing or no unit can be it."""
+    if that changes nothing or no unit can be it.
+
+    Args:
+        linked: in the operations with products that read c or an earlier result in its place.
+    """
+    seeds = {"c", *(o.to for o in one.operations)} if linked else {"c"}
 
     def changed(step: Step) -> Step:
         if not isinstance(step, Sum | Additions) or "c" not in step.of or len(step.of) == 1:
             return step
         return with_registers(step, tuple(n for n in step.of if n != "c") if name == "c" else ("c",))
 
-    return one.changed_to(o.with_steps(map(changed, o.steps)) if o.seed == "c" else o for o in one.operations)
+    return one.changed_to(
+        o.with_steps(map(changed, o.steps)) if o.seed in seeds and (o.k_index or not linked) else o
+        for o in one.operations
+    )
 
 
 def overflowing(one: Candidate) -> Candidate | None:
@@ -371,6 +418,36 @@ def overflowing(one: Candidate) -> Candidate | None:
     return one.with_each_step(
         lambda step: replace(step, overflow_exponent=least) if isinstance(step, Multiply) else step
     )
+
+
+def twins(one: Candidate) -> Iterator[Candidate]:
+    """The same in more operations, each with its own keys for special values and results: the roundings
+    between two operations cannot be expressed in one."""
+    yield from filter(None, (_apart(one), *converted(one)))
+
+
+def _apart(one: Candidate) -> Candidate | None:
+    """The sum of products, rounded before c is added, and that addition, as two operations."""
+    whole, *others = one.operations
+    body, ends = whole.steps[:-2], whole.steps[-2:]
+    if others or len(ends) < 2:
+        return None
+    first, last = ends
+    if not isinstance(first, Round) or not isinstance(last, Additions) or set(last.of) != {"c", first.to}:
+        return None
+    if any("c" in step.of for step in body if isinstance(step, Align | Sum | Additions)):
+        return None
+    inner: list[Step] = [
+        with_registers(step, tuple(name for name in step.of if name != "c")) if "c" in step.of else step
+        for step in body
+        if step.of != ("c",)
+    ]
+    operands = (s for s in body if "c" in s.of and not isinstance(s, SpecialValues))
+    dot = replace(whole.with_steps((*inner, replace(first, to="d"))), seed="zero", to="r0")
+    add = _exact(("c", "addends"), last.format, last.rounding, last.nan)
+    steps = (*(with_registers(step, ("c",)) for step in operands), *add)
+    both = replace(whole.with_steps(steps), k_index=(), addends=("r0",))
+    return one.with_operations((replace(dot, out_format=first.format), both))
 
 
 def converted(one: Candidate) -> Iterator[Candidate]:

@@ -23,6 +23,7 @@ from golden.identify.blackbox.one_term import (
     overflowing,
     uncounted,
     with_factor,
+    with_lost_products,
     with_signs,
 )
 from golden.identify.blackbox.parts import Pass, with_parts
@@ -97,6 +98,9 @@ def counted(
     bits = fitting.bits_of_results(bank)
     made = made if bits is None else [one.with_last(result_fraction_bits=bits) or one for one in made]
     # 2. Terms that no answer to them alone shows are left out of the sums, in every skeleton.
+    lost = with_lost_products(bank, made)
+    if lost:
+        return lost
     for kind, name in ALONE:
         alone = bank.of_kinds(frozenset((kind,)))
         if len(alone) and not _shows(alone):

@@ -706,12 +706,13 @@ def rounded_trees(takes: Signature, tree: Node) -> Iterator[Candidate | None]:
     d = takes.formats["d"]
     wide = [fmt for fmt in map(get_format, ("f32", "f64")) if fmt.fraction_bits > d.fraction_bits]
     for inner in (d, *wide):
-        for how in _hows(takes, inner):
-            yield _Tree(takes, inner, how).candidate(tree)
+        for late in (False, True) if inner != d and C in tree.children else (False,):
+            for how in _hows(takes, inner):
+                yield _Tree(takes, inner, how, late).candidate(tree)
     # Registers with guard bits, between additions of exact products.
     for inner, how in product(guarded_formats(takes), _hows(takes, d)):
         if how.product is None and not how.turned:
-            yield _Tree(takes, inner, how).candidate(tree)
+            yield _Tree(takes, inner, how, late=False).candidate(tree)
 
 
 @dataclass(frozen=True)
@@ -744,23 +745,36 @@ def _hows(takes: Signature, inner: Format) -> Iterator[_How]:
 
 @dataclass
 class _Tree:
-    """The operations for one tree, the lowest first, with results in `inner`."""
+    """The operations for one tree, the lowest first, with results in `inner`; `late`: c is added in d's
+    format, after the sum of products was rounded to it."""
 
     takes: Signature
     inner: Format
     how: _How
+    late: bool
     operations: list[Operation] = field(default_factory=list)
 
     def candidate(self, tree: Node) -> Candidate | None:
         """The program; None if no unit can have it."""
         d = self.takes.formats["d"]
-        result = self._result(tree)
-        if self.inner != d:
-            last = Round(of=("c",), format=d, rounding=_RNE, overflow="infinity", zero="signed")
-            self._write([last], (), result, (), d)
+        if self.late:
+            (below,) = (one for one in tree.children if one != C)
+            if not isinstance(below, Node):
+                return None
+            dot = self._rounded(self._result(below), d)
+            self._write([self._adds(("c", "addends"), d)], (), "c", (dot,), d)
+        else:
+            result = self._result(tree)
+            if self.inner != d:
+                self._rounded(result, d)
         whole = [*self.operations[:-1], replace(self.operations[-1], to="d")]
-        said = "" if self.inner == d else f" in {self.inner.name}"
+        said = "" if self.inner == d else f" in {self.inner.name}{', then c' if self.late else ''}"
         return candidate(self.takes, whole, f"{self.how.text()}{said} ({len(whole)} operations)")
+
+    def _rounded(self, result: str, d: Format) -> str:
+        """An earlier result rounded to d's format."""
+        last = Round(of=("c",), format=d, rounding=_RNE, overflow="infinity", zero="signed")
+        return self._write([last], (), result, (), d)
 
     def _result(self, node: Node) -> str:
         """Adds the operations of a node; returns the name of its result."""
@@ -814,8 +828,8 @@ class _Tree:
         of = ("c", "addends") if with_c else ("addends",)
         return self._write([self._adds(of)], (), "c" if with_c else "zero", tuple(results))
 
-    def _adds(self, of: tuple[str, ...]) -> Additions:
-        return Additions(order="sequential", of=of, to="d", format=self.inner, rounding=_RNE)
+    def _adds(self, of: tuple[str, ...], fmt: Format | None = None) -> Additions:
+        return Additions(order="sequential", of=of, to="d", format=fmt or self.inner, rounding=_RNE)
 
     def _write(
         self,

@@ -25,7 +25,7 @@ from golden.identify.blackbox.joint_keys import joint
 from golden.identify.blackbox.moves import Hints
 from golden.identify.blackbox.naming import differences
 from golden.identify.blackbox.neighbourhood import single_changes
-from golden.identify.blackbox.one_term import as_rounded, with_register_limits
+from golden.identify.blackbox.one_term import as_rounded, uncounted, with_lost_products, with_register_limits
 from golden.identify.blackbox.product_groups import Cut, find_product_groups
 from golden.identify.blackbox.questions import simple
 from golden.identify.blackbox.starting_points import counted
@@ -524,3 +524,15 @@ def test_which_products_are_added_before_they_are_cut_shows_below_the_last_bit()
     made = grouped(signature_of(boxes[0]), found[0])
     steps = [step.op for step in boxes[0].program.operations[0].steps]
     assert any([step.op for step in one.operations[0].steps] == steps for one in made)
+
+
+def test_a_chain_that_loses_what_it_made_before_is_seen_by_products_that_no_answer_shows() -> None:
+    """Those of the first operation: what stands in the place of c is left out."""
+    made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
+    two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
+    true = uncounted(two, "c", linked=True)
+    assert true is not None
+    found = with_lost_products(asked(true.instruction), made)
+    assert true.operations in [one.operations for one in found]
+    assert all(one.operations[0].k_index == two.operations[0].k_index for one in found)
+    assert not with_lost_products(asked(two.instruction), made)

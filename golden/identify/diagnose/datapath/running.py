@@ -159,6 +159,8 @@ class _Run:
     inexact: Array = None
     ended: Array = None
     answer: Array = None
+    coded: dict[str, Array] = field(default_factory=dict)
+    """Kinds of the operands of the operation as their codes say."""
     step: Any = None
 
     def change(self, place: str, signals: Any) -> None:
@@ -192,6 +194,7 @@ class _Run:
         codes = {"a": read.codes["a"][:, picked], "b": read.codes["b"][:, picked], "c": seed}
         # decode: from codes to exact numbers; NaNs and infinities keep the number that their codes would be
         signals = OperandSignals({name: decoded(own[name], codes[name]) for name in own}, own)
+        self.coded = {name: numbers.kind for name, numbers in signals.numbers.items()}
         self.change("operands", signals)
         self.registers = dict(signals.numbers)
         if operation.operand_format is not None:
@@ -270,7 +273,7 @@ class _Run:
             return self._finished(combined_bits(a, b, step.operation), step)
         # multiply: exact products; infinity times zero is marked and answered last
         answers = {"nan": Kind.NAN, "infinity": Kind.INFINITY, "zero": Kind.ZERO}
-        signals = ProductSignals(*product(a, b), a, b, answers[step.zero_times_infinity])
+        signals = ProductSignals(*product(a, b), a, b, answers[step.zero_times_infinity], self.coded)
         if isinstance(step, Multiply) and step.negate in ("product", "both"):
             signals.products.sign = ~signals.products.sign
         if isinstance(step, Multiply) and step.negate in ("c", "both"):

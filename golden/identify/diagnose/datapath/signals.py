@@ -99,6 +99,8 @@ class ProductSignals:
     b: Numbers
     answer: Kind
     """The answer for an invalid product."""
+    coded: dict[str, Array]
+    """Kinds of a and b as their codes say: a test for zero of its own sees them, whatever is read."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from golden.identify.diagnose.datapath.arrays import Array, low_bits
-from golden.identify.diagnose.datapath.signals import OperandSignals, ScaleSignals
+from golden.identify.diagnose.datapath.signals import OperandSignals, ProductSignals, ScaleSignals
 from golden.identify.diagnose.mutations.mutation import (
     Apply,
     Mutation,
@@ -267,18 +267,25 @@ def _hidden_bits(floats: list[str]) -> Iterator[Mutation]:
     """The hidden bit missing from normal numbers, or given to the wrong ones; and the exponent field 0 read
     as an ordinary exponent."""
     for names in _together(floats):
-        listed = ", ".join(names)
+        listed, codes = ", ".join(names), (("products", partial(_test_codes, names=names)),)
         for zeros in (False, True):
             text = (
                 f"the exponent field 0 of {listed} is read like any other: a subnormal number"
                 f"{' and a zero get' if zeros else ' gets'} the hidden bit, at 2 to the minus bias"
             )
-            rule = partial(_read_as_normal, names=names, zeros=zeros)
-            yield _operands(f"{names}-subnormal-as-normal{'-zeros' * zeros}", text, rule, 1.0)
+            rule, also = partial(_read_as_normal, names=names, zeros=zeros), codes if zeros else ()
+            yield _operands(f"{names}-subnormal-as-normal{'-zeros' * zeros}", text, rule, 1.0, also=also)
         text = f"normal numbers of {listed} have no hidden bit"
         for word, more in (("missing", ""), ("inverted", ", and subnormal ones get it")):
             rule = partial(_leave_hidden, names=names, inverted=bool(more))
             yield _operands(f"hidden-bit-{word}-{names}", text + more, rule)
+
+
+def _test_codes(s: ProductSignals, names: str) -> None:
+    """0 times infinity is detected from the codes, whatever was read."""
+    for name, other in (("a", s.b), ("b", s.a)):
+        if name in names:
+            s.invalid = s.invalid | ((s.coded[name] == Kind.ZERO) & (other.kind == Kind.INFINITY))
 
 
 def _read_as_normal(s: OperandSignals, names: str, zeros: bool) -> None:
