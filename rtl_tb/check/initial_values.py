@@ -115,7 +115,7 @@ def compare_initial_values(
     if found is None and alone and job.simulator == "verilator":  # what failed may need what was before it
         last = whole if verdict.passed else job
         found = _found(last, _runs(engine, last, {last.start: verdict}))
-    if found is None and verdict.passed and job.simulator == "verilator":
+    if found is None and verdict.passed and engine == "fast":  # others take longer to start than to run
         found = _of_other_bits(engine, job)
     if found is None:
         return None, job, verdict
