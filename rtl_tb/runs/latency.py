@@ -60,11 +60,11 @@ def measured(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[Dut, s
                 f"{said(signals)}; {advice(dut, signals)}"
             )
     if likest is not None:
-        share = f"{right:.0%}" if likest == best else "none"
-        return dut.with_latency(likest), (
-            f"the latency was measured on a unit that is mostly wrong: with {counted(likest, 'cycle')} "
-            f"{share} of the results are right, and at no other latency are they so like the right ones; if "
-            "it is another, give it in cycles"
+        lag, share = likest
+        return dut.with_latency(lag), (
+            f"the latency was measured on a unit that is mostly wrong: with {counted(lag, 'cycle')} "
+            f"{f'{share:.0%}' if share else 'none'} of the results are right, and at no other latency are "
+            "they so like the right ones; if it is another, give it in cycles"
         )
     far, share_far, alone, _ = _best(dut, engine, simulator, build, _FAR)
     if alone:
@@ -79,10 +79,10 @@ def measured(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[Dut, s
 
 def _best(
     dut: Dut, engine: str, simulator: str, build: Path, longest: int = LONGEST
-) -> tuple[int, float, bool, int | None]:
+) -> tuple[int, float, bool, tuple[int, float] | None]:
     """The lag with which most results are right, the share of them, and whether it explains a quarter of the
     results and is alone; and the lag at which the results are most like the right ones, if no other comes
-    near."""
+    near, with its share."""
     # Operands that stay until the result let one vector in at a time.
     interval = longest if dut.handshake.hold else dut.handshake.interval
     # Vectors of a measurement where they come in every cycle, and the least where they do not: some operands
@@ -102,13 +102,22 @@ def _best(
         same = dut.compare.equal(fmt, expected[: len(at)], actual[at]) & usable[at]
         right.append(same.all(axis=1).mean())
     scores = np.array(right)
-    near = np.flatnonzero(scores > scores.max() / 2)
-    best = int(near[0]) if len(near) else 0
-    together = len(near) > 0 and near[-1] - near[0] == len(near) - 1 and len(near) <= interval
-    alone = bool(together and scores.max() >= 0.25)
-    if longest > LONGEST:
-        return best, float(scores.max()), alone, None
-    return best, float(scores.max()), alone, _likest(expected, actual, usable, fmt.bits, interval)
+    best, alone = _stands_out(scores, interval)
+    likest = None if longest > LONGEST else _likest(expected, actual, usable, fmt.bits, interval)
+    return best, float(scores.max()), alone, None if likest is None else (likest, float(scores[likest]))
+
+
+def _stands_out(scores: npt.NDArray[np.float64], interval: int) -> tuple[int, bool]:
+    """The first of the lags whose share of right results is near the largest one, and whether it explains a
+    quarter of the results and is alone. A share is what is above chance: of a unit most of whose results are
+    zero, each lag makes most results right."""
+    chance = scores.min()
+    above = scores - chance
+    near = np.flatnonzero(above > above.max() / 2)
+    if not len(near):
+        return 0, False
+    together = near[-1] - near[0] == len(near) - 1 and len(near) <= interval
+    return int(near[0]), bool(together and above.max() >= 0.25 * (1 - chance))
 
 
 def _repeated(vectors: VectorSet, times: int) -> VectorSet:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import integer_dot
+import numpy as np
 import pytest
 
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
+from rtl_tb.runs.latency import _stands_out
 
 # Three stages; RESULT is what it computes of x, the right sum.
 TEXT = """module dot4 (input logic clk, input logic [31:0] a, b, c, output logic [31:0] d);
@@ -65,3 +67,12 @@ def test_a_long_latency_is_found(tmp_path: Path) -> None:
     options = Options(count=200, failures=None, build=tmp_path / "build", synthesis="off", four_states=False)
     found = check(described(tmp_path, "x", text), options)
     assert found.passed and found.dut.handshake.latency == 701
+
+
+def test_a_lag_explains_what_is_above_chance() -> None:
+    """Of a rounder most results are zero: each lag makes 60 % right, and the latency nearly all."""
+    scores = np.full(256, 0.6)
+    scores[4] = 0.997
+    assert _stands_out(scores, 1) == (4, True)
+    scores[4] = 0.65
+    assert not _stands_out(scores, 1)[1]
