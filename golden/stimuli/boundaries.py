@@ -911,13 +911,20 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
 def _set_scale_classes(draw: Draw, place: Ints, rows: Rows) -> None:
     """Scales of any class in these rows, in most of them in one block alone: that of `place` (count,)."""
     one_block = np.flatnonzero(rows & draw.chance(0.6, (draw.count,)))
+    # Pairs of a zero, one, the largest number and a NaN: each of the 16, in each block of a product, is to be
+    # met by 20 of 200,000 vectors.
+    share = 0.3
+    pairs = draw.chance(share, one_block.shape)
     for name, codes in draw.scales.items():
         fmt, row = draw.unit.formats[name], (draw.count, 1)
         shared = _of_any_class(draw, fmt, row)
         shared = np.where(draw.chance(0.5, row), fmt.dtype.type(one(fmt)), shared)
         codes[...] = np.where(rows[:, None], shared, codes)
         block = place[one_block] * codes.shape[1] // draw.k
-        codes[one_block, block] = _of_any_class(draw, fmt, one_block.shape)
+        last = fmt.largest if fmt.nan is None else fmt.nan
+        classes = np.array([0, one(fmt), fmt.largest, last], fmt.dtype)
+        of_pair = classes[draw.pick(0, len(classes) - 1, one_block.shape)]
+        codes[one_block, block] = np.where(pairs, of_pair, _of_any_class(draw, fmt, one_block.shape))
 
 
 def _of_any_class(draw: Draw, fmt: Format, shape: tuple[int, ...]) -> Bits:

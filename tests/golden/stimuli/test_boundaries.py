@@ -486,3 +486,17 @@ def test_neighbours_of_a_power_of_two_cancel() -> None:
         for sign in (0, 1):
             here = power & ((a ^ c) >> 31 == 1) & ((a if upper == "a" else c) >> 31 == sign)
             assert np.count_nonzero(here) >= LEAST, (upper, sign)
+
+
+def test_a_nan_as_a_scale_meets_a_zero_as_the_other_in_each_block() -> None:
+    """A unit that looks for NaNs behind a zero scale finds none there, and is right everywhere else."""
+    name = (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    )
+    share = BOUNDARY_WEIGHT / sum(DEFAULT_WEIGHTS.values())
+    ins = golden.instruction("rtx_blackwell", name)
+    drawn = generate(ins, "class_pairs", int(200_000 * share), np.random.default_rng(1))
+    a, b = (drawn[scale] & 0x7F for scale in ("scale_a", "scale_b"))
+    alone = ((a == 0x7F) | (b == 0x7F)).sum(1) == 1
+    for nan, zero in ((a, b), (b, a)):
+        assert ((nan == 0x7F) & (zero == 0))[alone].sum(0).min() >= 20
