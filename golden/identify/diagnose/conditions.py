@@ -554,7 +554,12 @@ class _Class:
 
 
 def known(
-    ins: Instruction, operands: Operands, expected: Bits, wrong: Mask, actual: Bits, of: str = "the right"
+    ins: Instruction,
+    operands: Operands,
+    expected: Bits,
+    wrong: Mask,
+    actual: Bits,
+    of: str = "the right",
 ) -> tuple[str, ...]:
     """Sentences about a unit that computes something else than `ins`.
 

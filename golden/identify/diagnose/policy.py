@@ -126,7 +126,10 @@ class RangePolicy:
         beyond: places beyond twice the kept bits up to which the limit of a shift matters.
         shorter: bits that the word of a product may be too short: its sign and a carry.
         register: places that a register for exact sums may be too short.
+        carries: places from the largest exponent up at which the leading one of a sum may be.
+        headroom: places above the largest exponent at which the register of a sum may begin.
         extra: places beyond the width of a register, for guard, round, sticky and carry bits.
+        unseen: bits above those of an integer result in which an overflow may stay undetected.
     """
 
     few_k: int = 16
@@ -136,7 +139,10 @@ class RangePolicy:
     beyond: int = 8
     shorter: int = 2
     register: int = 16
+    carries: int = 5
+    headroom: int = 3
     extra: int = 4
+    unseen: int = 4
 
 
 RANGES = RangePolicy()

@@ -427,7 +427,9 @@ class HypothesisSearch:
             left, judged = self._left(one), self._judged(one)
             part = len(judged) < len(results.actual)
             self.confirmed[one.slug] = one.counted(
-                len(left), len(judged) - 2 * one.in_order, int(results.wrong[judged].sum()) if part else None
+                len(left),
+                len(judged) - 2 * one.in_order,
+                int(results.wrong[judged].sum()) if part else None,
             )
             missed += [left[: SEARCH.counterexamples]] if scored.wrong == 0 else []
         return np.concatenate(missed)

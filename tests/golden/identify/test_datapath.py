@@ -189,11 +189,11 @@ def test_scales_that_count_half_by_hand() -> None:
 
 def test_a_term_left_out_of_the_maximum_by_hand() -> None:
     """4 * 4 and 1 * 1 with c = 0: without the first product the largest exponent is 0, and the first product
-    is lost, also alone."""
+    is lost, counts as 1, or is shifted left. Alone it is lost at most."""
     ins = UNITS["packed_structs"]
     a = np.array([[0x4400, 0x3C00, 0, 0]], np.uint16)
     operands = {"a": a, "b": a.copy(), "c": np.zeros(1, np.uint32)}
-    want = {"": (17, 16), "lost": (1, 0)}
+    want = {"": (17, 16), "dropped": (1, 16), "lost": (1, 0), "unshifted": (2, 16), "moved-left": (17, 16)}
     alone = operands | {"a": a * np.array([1, 0, 0, 0], np.uint16)}
     for rule, values in want.items():
         faults = (tap(ins, f"maximum-without-term-0-{rule}"),) if rule else ()
@@ -208,6 +208,17 @@ def test_a_term_left_out_of_the_maximum_is_not_lost_below_the_floor() -> None:
     operands = {"a": a, "b": a.copy(), "c": np.zeros(1, np.uint32)}
     lost = (tap(ins, "maximum-without-term-0-lost"),)
     assert datapath.results(ins, lost, operands)[0] == ins.dot(**operands)[0] == 1 << 11
+
+
+def test_a_sticky_bit_that_does_not_see_c_by_hand() -> None:
+    """2 + 2^-23 is halfway between two f32 numbers; 2^-60 decides, if the sticky bit sees it."""
+    ins = golden.load_instruction(EXAMPLES / "sticky_rne.yaml")
+    halves = np.array([[0x4000, 0x1000, 0, 0]], np.uint16)  # 2 and 2^-11
+    operands = {"a": halves, "b": np.array([[0x3C00, 0x0C00, 0, 0]], np.uint16), "c": np.zeros(1, np.uint32)}
+    operands["c"][0] = (127 - 60) << 23
+    assert ins.dot(**operands)[0] == 0x40000001
+    assert datapath.results(ins, (tap(ins, "sticky-without-c"),), operands)[0] == 0x40000000
+    assert datapath.results(ins, (tap(ins, "sticky-without-products"),), operands)[0] == 0x40000001
 
 
 def test_another_bias_is_a_power_of_two() -> None:
@@ -230,7 +241,7 @@ def test_an_infinity_that_nobody_sees_is_the_number_of_its_code() -> None:
     a = np.array([[0x7C00, 0, 0, 0]], np.uint16)
     b = np.array([[0x3C00, 0, 0, 0]], np.uint16)
     operands = {"a": a, "b": b, "c": np.zeros(1, np.uint32)}
-    for slug in ("infinity-unseen", "products-infinity-unseen"):
+    for slug in ("infinity-unseen", "products-infinity-unseen", "infinity-not-answered"):
         got = datapath.results(ins, (tap(ins, slug),), operands)
         assert to_float(ins.formats["d"], got)[0] == 65536, slug
     seen = datapath.results(ins, (tap(ins, "c-infinity-unseen"),), operands)
@@ -256,6 +267,7 @@ def test_a_number_without_its_hidden_bit_by_hand() -> None:
     [
         ("product-sign-or", -1),
         ("product-sign-inverted", -1),
+        ("rounded-sign-positive", 1),
         ("a-finite-is-zero", 0),
     ],
 )
@@ -266,6 +278,37 @@ def test_signs_by_hand(slug: str, want: float) -> None:
     operands = {"a": minus, "b": minus, "c": np.zeros(1, np.uint32)}
     got = datapath.results(ins, (tap(ins, slug),), operands)
     assert to_float(ins.formats["d"], got)[0] == want
+
+
+def test_special_values_of_the_vector_before() -> None:
+    """Infinity first, then 1 * 1: the first answer is that of the last vector, the second is the infinity."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0, 0, 0], [0x3C00, 0, 0, 0], [0x3C00, 0, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": np.zeros(3, np.uint32)}
+    got = datapath.results(ins, (tap(ins, "special-of-vector-before"),), operands)
+    np.testing.assert_array_equal(to_float(ins.formats["d"], got), [65536, np.inf, 1])
+
+
+def test_signs_of_infinities_of_the_vector_behind() -> None:
+    """inf - inf, which is NaN by itself, before a vector of positive terms, and one of numbers."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0xFC00, 0, 0], [0x3C00, 0x3C00, 0, 0], [0x3C00, 0xBC00, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": np.zeros(3, np.uint32)}
+    got = datapath.results(ins, (tap(ins, "infinity-signs-of-vector-behind"),), operands)
+    np.testing.assert_array_equal(to_float(ins.formats["d"], got), [np.inf, 2, 0])
+
+
+@pytest.mark.parametrize(
+    ("slug", "want"), [("always-saturated", 2**31 - 1), ("negative-always-saturated", 1)]
+)
+def test_sums_that_always_saturate(slug: str, want: int) -> None:
+    """1 and -1 as sums of s8 products."""
+    ins = UNITS[CATALOGUED[2][1]]
+    a = np.zeros((2, ins.k), np.uint8)
+    a[0, 0], a[1, 0] = 1, 0xFF
+    operands = {"a": a, "b": np.ones_like(a), "c": np.zeros(2, np.uint32)}
+    got = datapath.results(ins, (tap(ins, slug),), operands)
+    np.testing.assert_array_equal(got, np.array([want, 1 << 31], np.uint32))
 
 
 @pytest.mark.long
@@ -359,31 +402,101 @@ def test_inverted_sums_against_rationals() -> None:
 
 
 def test_ties_against_rationals() -> None:
-    """Where the rounding is a tie the neighbour nearer to zero; all else as it should be."""
+    """Where the rounding is a tie the neighbour nearer to zero, or the odd one; all else as it should be."""
     ins = UNITS["exact_accumulator"]
     operands = finite(ins)
     sums, right = exact_sums(ins, operands), ins.dot(**operands)
     plain = (right & 0x7FFFFFFF > 0) & (right & 0x7FFFFFFF < 0x7F000000)
     operands, right = {name: codes[plain] for name, codes in operands.items()}, right[plain]
     sums = [value for value, kept in zip(sums, plain, strict=True) if kept]
-    own, below = (
-        [Fraction(float(x)) for x in to_float(ins.formats["d"], c)] for c in (right, right - np.uint32(1))
-    )
+    neighbours = (right, right - np.uint32(1), right + np.uint32(1))
+    own, below, above = ([Fraction(float(x)) for x in to_float(ins.formats["d"], c)] for c in neighbours)
     halves = [(one - s) * 2 for one, s in zip(own, sums, strict=True)]
     up = np.array([half != 0 and half == x - y for half, x, y in zip(halves, own, below, strict=True)])
-    assert up.sum() > 20
+    down = np.array([half != 0 and half == x - y for half, x, y in zip(halves, own, above, strict=True)])
+    assert up.sum() > 20 and down.sum() > 20
     toward_zero = datapath.results(ins, (tap(ins, "ties-toward-zero"),), operands)
     np.testing.assert_array_equal(toward_zero, right - up.astype(np.uint32))
+    odd = datapath.results(ins, (tap(ins, "ties-to-odd"),), operands)
+    np.testing.assert_array_equal(odd, right - up.astype(np.uint32) + down.astype(np.uint32))
 
 
-def test_a_carry_that_rounding_loses_by_hand() -> None:
-    """4 - 2^-22 + 2^-23 is a tie and rounds up to 4: without the carry it is 2."""
+@pytest.mark.parametrize(("slug", "want"), [("", 0x40000000), ("-with-hidden-bit", 0x3F800000)])
+def test_a_carry_that_rounding_loses_by_hand(slug: str, want: int) -> None:
+    """4 - 2^-22 + 2^-23 is a tie and rounds up to 4: without the carry it is 2, without the hidden bit 1."""
     half = np.array([4 - 2.0**-22], np.float32)
     fma = UNITS["status_flags"]
     one, tiny = np.array([[0x3F800000]], np.uint32), np.array([[0x34000000]], np.uint32)  # 2^-23
     operands = {"a": one, "b": tiny, "c": half.view(np.uint32)}
     assert fma.dot(**operands)[0] == 0x40800000
-    assert datapath.results(fma, (tap(fma, "rounding-carry-lost"),), operands)[0] == 0x40000000
+    assert datapath.results(fma, (tap(fma, f"rounding-carry-lost{slug}"),), operands)[0] == want
+
+
+@pytest.mark.parametrize(("slug", "want"), [("of-a", 0x7F800000), ("of-b", 0xFF800000)])
+def test_the_sign_of_an_infinite_product_by_hand(slug: str, want: int) -> None:
+    """Infinity times -1, and 1 times -1 as it should be."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0, 0, 0], [0x3C00, 0, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0xBC00), "c": np.zeros(2, np.uint32)}
+    got = datapath.results(ins, (tap(ins, f"infinite-product-sign-{slug}"),), operands)
+    np.testing.assert_array_equal(got, [want, 0xBF800000])
+
+
+@pytest.mark.parametrize(
+    ("slug", "want"),
+    [
+        ("infinite-c-sign-inverted", (0x7F800000, 0x7F800000)),
+        ("infinite-c-sign-positive", (0x7F800000, 0x7F800000)),
+        ("infinite-c-sign-negative", (0x7FC00000, 0xFF800000)),
+        ("infinite-product-sign-of-c", (0xFF800000, 0xFF800000)),
+    ],
+)
+@pytest.mark.parametrize("name", ["packed_structs", "status_flags"])
+def test_the_sign_of_an_infinite_term_by_hand(name: str, slug: str, want: tuple[int, ...]) -> None:
+    """Infinity as a product and 1 as a product, -infinity as c; and 1 - 2 as it should be."""
+    ins = UNITS[name]
+    one, infinity = (0x3C00, 0x7C00) if name == "packed_structs" else (0x3F800000, 0x7F800000)
+    a = np.zeros((3, ins.k), ins.formats["a"].dtype)
+    a[:, 0] = [infinity, one, one]
+    operands = {"a": a, "b": np.full_like(a, one)}
+    operands["c"] = np.array([0xFF800000, 0xFF800000, 0xC0000000], np.uint32)
+    np.testing.assert_array_equal(ins.dot(**operands), [0x7FC00000, 0xFF800000, 0xBF800000])
+    got = datapath.results(ins, (tap(ins, slug),), operands)
+    np.testing.assert_array_equal(got, [*want, 0xBF800000])
+
+
+@pytest.mark.parametrize(
+    ("slug", "want"),
+    [
+        ("sum", (0x7F800000, 0xFF800000, 0xFF800000)),  # infinity counts as 2^16 beside c
+        ("finite-sum", (0xFF800000, 0xFF800000, 0x7F800000)),  # without finite terms it is 0
+    ],
+)
+def test_the_sign_of_an_infinite_result_from_the_sum_by_hand(slug: str, want: tuple[int, ...]) -> None:
+    """Infinity and -2^10, infinity and -2^20, -infinity alone; opposite infinities and numbers stay."""
+    ins = UNITS["packed_structs"]
+    a = np.zeros((5, 4), np.uint16)
+    a[:, 0] = [0x7C00, 0x7C00, 0xFC00, 0x7C00, 0x3C00]
+    c = np.array([0xC4800000, 0xC9800000, 0, 0xFF800000, 0], np.uint32)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": c}
+    right = [0x7F800000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x3F800000]
+    np.testing.assert_array_equal(ins.dot(**operands), right)
+    got = datapath.results(ins, (tap(ins, f"infinite-result-sign-of-{slug}"),), operands)
+    np.testing.assert_array_equal(got, [*want, *right[3:]])
+
+
+@pytest.mark.parametrize(
+    ("slug", "want"), [("c", (0xFF800000, 0xFF800000)), ("product", (0x7F800000, 0x7F800000))]
+)
+def test_the_sign_of_an_infinite_result_from_a_term_by_hand(slug: str, want: tuple[int, int]) -> None:
+    """Infinity - 1, 1 - infinity, and infinity - infinity, which stays NaN."""
+    ins = UNITS["status_flags"]
+    infinity, one, minus = 0x7F800000, 0x3F800000, 1 << 31
+    a = np.array([[infinity], [one], [infinity]], np.uint32)
+    c = np.array([one | minus, infinity | minus, infinity | minus], np.uint32)
+    operands = {"a": a, "b": np.full_like(a, one), "c": c}
+    got = datapath.results(ins, (tap(ins, f"infinite-result-sign-of-{slug}"),), operands)
+    np.testing.assert_array_equal(got, [*want, 0x7FC00000])
 
 
 def test_a_zero_sum_that_is_negative_where_any_number_is_by_hand() -> None:
@@ -394,6 +507,27 @@ def test_a_zero_sum_that_is_negative_where_any_number_is_by_hand() -> None:
     np.testing.assert_array_equal(ins.dot(**operands), [0, 0, 0])
     got = datapath.results(ins, (tap(ins, "zero-sum-negative-if-any"),), operands)
     np.testing.assert_array_equal(got, [1 << 31, 1 << 31, 0])
+
+
+def test_an_infinite_term_beside_additions_has_no_other_sign() -> None:
+    """A unit that looks for special values first, and adds in IEEE steps whose terms are none of c's."""
+    ins = UNITS["per_pair_grid"]
+    operands = default_set(ins, 3000, seed=1).operands
+    for slug in ("infinite-c-sign-inverted", "infinite-product-sign-of-c"):
+        got, right = datapath.results(ins, (tap(ins, slug),), operands), ins.dot(**operands)
+        assert ((got == right) | ~np.isfinite(to_float(ins.formats["d"], right))).all()
+        assert (got != right).any()
+
+
+def test_ties_away_in_one_kind_of_steps_by_hand() -> None:
+    """Half of the least number is a tie."""
+    ins = UNITS["two_path_tree"]
+    a, b = np.zeros((1, 8), np.uint16), np.zeros((1, 8), np.uint16)
+    a[0, 0], b[0, 0] = 0x0001, 0x3800  # 2^-24 * 0.5
+    operands = {"a": a, "b": b, "c": np.zeros(1, np.uint16)}
+    assert ins.dot(**operands)[0] == 0
+    assert datapath.results(ins, (tap(ins, "ties-away-in-multiply"),), operands)[0] == 1
+    assert datapath.results(ins, (tap(ins, "ties-away-in-additions"),), operands)[0] == 0
 
 
 def test_a_register_that_is_too_short_by_hand() -> None:
@@ -414,6 +548,16 @@ def test_a_signalling_nan_that_is_an_infinity_by_hand() -> None:
     fault = tap(ins, "c-signalling-nan-is-infinite")
     got = datapath.results(ins, (fault,), {"a": zeros, "b": zeros, "c": c})
     np.testing.assert_array_equal(got, [0x7F800000, 0xFF800000, 0x7FC00000])
+
+
+def test_infinities_before_nans_by_hand() -> None:
+    """Infinity beside a NaN; both infinities; a NaN alone."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0x7E00, 0, 0], [0x7C00, 0xFC00, 0, 0], [0x7E00, 0, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": np.zeros(3, np.uint32)}
+    got = datapath.results(ins, (tap(ins, "infinity-before-nan-negative"),), operands)
+    np.testing.assert_array_equal(got[:2], [0x7F800000, 0xFF800000])
+    assert np.isnan(to_float(ins.formats["d"], got)[2])
 
 
 def test_a_zero_that_enters_the_maximum_by_hand() -> None:
@@ -447,15 +591,56 @@ def test_an_overflow_seen_late_by_hand() -> None:
     assert narrow.dot(a=large, b=one, c=zero)[0] == 0x7C00
 
 
-def test_an_overflow_that_wraps_by_hand() -> None:
+@pytest.mark.parametrize(
+    ("slug", "wants"),
+    [("at-infinity", (0x7F800000, 0x00400000)), ("never", (0x7FC00000, 0x00400000))],
+)
+def test_an_overflow_that_wraps_by_hand(slug: str, wants: tuple[int, int]) -> None:
     """1.5 * 2^128 has the exponent field 255; that of 1.5 * 2^129 is 256, of which 0 is left."""
     ins = UNITS["status_flags"]
     a = np.full((2, 1), 0x7F400000, np.uint32)  # 1.5 * 2^127
     b = np.array([[0x40000000], [0x40800000]], np.uint32)  # 2 and 4
     operands = {"a": a, "b": b, "c": np.zeros(2, np.uint32)}
     np.testing.assert_array_equal(ins.dot(**operands), [0x7F800000] * 2)
-    got = datapath.results(ins, (tap(ins, "overflow-wraps-never"),), operands)
-    np.testing.assert_array_equal(got, [0x7FC00000, 0x00400000])
+    got = datapath.results(ins, (tap(ins, f"overflow-wraps-{slug}"),), operands)
+    np.testing.assert_array_equal(got, wants)
+
+
+def test_an_exponent_that_wraps_is_not_that_of_a_subnormal_number() -> None:
+    """1.5 * 2^17 has the exponent field 32, of which an f16 keeps 0: it is not flushed."""
+    unit = golden.load_instruction(STYLES / "mode_inputs" / "unit.yaml")
+    flushing = next(one for one in unit.mode_units.values() if "ftz signed" in one.name)
+    large, two = np.array([[0x7A00, 0]], np.uint16), np.array([[0x4400, 0]], np.uint16)  # 1.5 * 2^15 and 4
+    operands = {"a": large, "b": two, "c": np.zeros(1, np.uint16)}
+    got = datapath.results(flushing, (tap(flushing, "overflow-wraps-at-infinity"),), operands)
+    assert got[0] == 0x0200
+
+
+def test_an_infinity_that_nobody_sees_makes_an_adder_wrap_by_hand() -> None:
+    """Products of 1 and of -1 with -infinity as c: a zero, of both signs."""
+    ins = UNITS["per_pair_grid"]
+    a = np.zeros((3, 8), np.uint16)
+    a[:, 0] = [0x3C00, 0xBC00, 0x3C00]
+    c = np.array([0xFF800000, 0xFF800000, 0x7F800000], np.uint32)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": c}
+    got = datapath.results(ins, (tap(ins, "c-minus-infinity-unseen-wraps"),), operands)
+    np.testing.assert_array_equal(got, [0, 0x80000000, 0x7F800000])
+
+
+@pytest.mark.parametrize("name", ["c", "products"])
+@pytest.mark.parametrize("sign", [0, 1])
+def test_an_infinity_of_either_sign_by_hand(name: str, sign: int) -> None:
+    """As c and as a product, of both signs: one of the four gives NaN."""
+    ins, word = UNITS["per_pair_grid"], ("positive", "negative")[sign]
+    a, c = np.zeros((4, 8), np.uint16), np.zeros(4, np.uint32)
+    a[:, 2] = [0x3C00, 0x3C00, 0x7C00, 0xFC00]
+    c[:2] = [0x7F800000, 0xFF800000]
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": c}
+    right = [0x7F800000, 0xFF800000, 0x7F800000, 0xFF800000]
+    np.testing.assert_array_equal(ins.dot(**operands), right)
+    got = datapath.results(ins, (tap(ins, f"{word}-infinite-{name}-of-both-signs"),), operands)
+    there = (0 if name == "c" else 2) + sign
+    np.testing.assert_array_equal(got, [0x7FC00000 if at == there else code for at, code in enumerate(right)])
 
 
 def test_a_nan_that_an_adder_made_of_a_number_keeps_its_word() -> None:
@@ -470,12 +655,13 @@ def test_a_nan_that_an_adder_made_of_a_number_keeps_its_word() -> None:
     assert ins.dot(**operands)[0] == 0x7C00
 
 
-def test_a_subnormal_result_shifted_by_one_less_by_hand() -> None:
-    """2^-24, the least number, comes out doubled; 2^-15 as nothing."""
+@pytest.mark.parametrize("slug", ["", "-lost"])
+def test_a_subnormal_result_shifted_by_one_less_by_hand(slug: str) -> None:
+    """2^-24, the least number, comes out doubled; 2^-15 as 2^-14, or as nothing."""
     ins = UNITS["two_path_tree"]
     b = np.full((1, 8), 0x3C00, np.uint16)
-    fault = tap(ins, "subnormal-shift-one-less-lost-in-multiply")
-    for code, doubled in ((1, 2), (0x0200, 0)):
+    fault = tap(ins, f"subnormal-shift-one-less{slug}-in-multiply")
+    for code, doubled in ((1, 2), (0x0200, 0 if slug else 0x0400)):
         a = np.zeros((1, 8), np.uint16)
         a[0, 0] = code
         got = datapath.results(ins, (fault,), {"a": a, "b": b, "c": np.zeros(1, np.uint16)})
@@ -511,6 +697,19 @@ def test_a_product_that_loses_its_top_bit_by_hand(
     assert datapath.results(ins, (tap(ins, f"product-width-{width}"),), operands)[0] == wrong
 
 
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_subnormal_number_that_is_taken_for_zero_by_hand(name: str) -> None:
+    """Times infinity it is a NaN; the least normal number is none."""
+    ins = UNITS["packed_structs"]
+    infinite, small = np.zeros((3, 4), np.uint16), np.zeros((3, 4), np.uint16)
+    infinite[:, 0], small[:, 0] = 0x7C00, (0x0001, 0x03FF, 0x0400)
+    factors = (infinite, small) if name == "a" else (small, infinite)
+    operands = dict(zip("ab", factors, strict=True)) | {"c": np.zeros(3, np.uint32)}
+    assert ins.dot(**operands).tolist() == [0x7F800000] * 3
+    got = datapath.results(ins, (tap(ins, f"subnormal-times-infinite-{name}-is-nan"),), operands)
+    assert got.tolist() == [0x7FC00000, 0x7FC00000, 0x7F800000]
+
+
 @pytest.mark.parametrize(("slug", "wraps"), [("place", [True, False]), ("exponent", [True, True])])
 def test_an_exponent_of_a_product_that_wraps_by_hand(slug: str, wraps: list[bool]) -> None:
     """The fields of 16 and 1 are 19 and 15, 32 above the two least ones; those of 4 and 1 are 30 above."""
@@ -523,15 +722,28 @@ def test_an_exponent_of_a_product_that_wraps_by_hand(slug: str, wraps: list[bool
     assert to_float(ins.formats["d"], got).tolist() == left
 
 
+def test_a_leading_one_that_is_not_seen_by_hand() -> None:
+    """2.25 three times and 1.5 are 8.25, whose largest exponent is that of 1 * 1 (1.5 * 1.5 is 2.25 * 2^0):
+    without its leading one 0.25; 8 has no other bit."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x3E00] * 3 + [0x3C00], [0x3E00, 0x3E00, 0x3C00, 0x3C00]], np.uint16)
+    b = np.array([[0x3E00] * 3 + [0x3E00], [0x3E00, 0x3E00, 0x3E00, 0x3E00]], np.uint16)
+    operands = {"a": a, "b": b, "c": np.array([0, 0x3F000000], np.uint32)}
+    assert to_float(ins.formats["d"], ins.dot(**operands)).tolist() == [8.25, 8.0]
+    for places, left in ((3, [0.25, 8.0]), (4, [8.25, 8.0])):
+        got = datapath.results(ins, (tap(ins, f"sum-top-plus-{places}"),), operands)
+        assert to_float(ins.formats["d"], got).tolist() == left
+
+
 def test_a_test_for_an_invalid_product_that_looks_at_another_one_by_hand() -> None:
-    """inf * 0 in product 0 is an infinity, and a NaN where product 1 has a zero as b."""
+    """0 * inf in product 0 is an infinity, and a NaN where product 1 has an infinite b."""
     ins = UNITS["packed_structs"]
     one, infinite = 0x3C00, 0x7C00
-    b = np.array([[0, one, one, one], [one, 0, one, one]], np.uint16)
-    a = np.array([[infinite, one, one, one]] * 2, np.uint16)
+    b = np.array([[infinite, one, one, one], [one, infinite, one, one]], np.uint16)
+    a = np.array([[0, one, one, one]] * 2, np.uint16)
     operands = {"a": a, "b": b, "c": np.zeros(2, np.uint32)}
     assert ins.dot(**operands).tolist() == [0x7FC00000, 0x7F800000]
-    got = datapath.results(ins, (tap(ins, "invalid-a-0-by-b-1"),), operands)
+    got = datapath.results(ins, (tap(ins, "invalid-zero-a-0-by-b-1"),), operands)
     assert got.tolist() == [0x7F800000, 0x7FC00000]
 
 
@@ -597,6 +809,28 @@ def test_faults_of_different_modes_are_listed_each() -> None:
     assert [fault.slug for _, fault in found.every_fault] == ["increment-down", "zero-positive"]
 
 
+def test_a_test_that_one_product_lacks_is_not_one_of_another_factor() -> None:
+    """Zero as a times infinity as b in the second product alone is infinite, as if a were 1."""
+    ins, operands = in_modes()
+    a, b = operands["a"], operands["b"][:, 1]
+    missed = (b & 0x7FFF == 0x7C00) & (a[:, 1] & 0x7FFF == 0)
+    given = a.copy()
+    given[missed, 1] = a[missed, 1] & 0x8000 | 0x3C00
+    found = diagnose(ins, operands, ins.dot(**operands | {"a": given}))
+    assert found.explains and found.hypotheses[0].slug == "zero-times-infinite-b-1-is-infinity"
+
+
+def test_a_fault_of_the_mode_and_one_in_the_arithmetic() -> None:
+    ins, operands = in_modes()
+    mode, c = operands["mode"], operands["c"]
+    crossed = ((mode & 3) | (mode & 4) << 1 | (mode & 8) >> 1).astype(mode.dtype)
+    nan = (c & 0x7C00 == 0x7C00) & (c & 0x3FF != 0)
+    given = operands | {"mode": crossed, "c": np.where(nan, c & 0xFC00, c).astype(c.dtype)}
+    found = diagnose(ins, operands, ins.dot(**given))
+    slugs = [fault.slug for _, fault in found.every_fault]
+    assert found.explains and slugs == ["mode-bits-2-and-3-swapped", "c-nan-is-infinity"], found.sentence()
+
+
 def test_a_clear_that_loses_its_sum_is_named() -> None:
     ins = golden.load_instruction(EXAMPLES / "accumulator.yaml")
     operands = default_set(ins, 3000, seed=1).operands
@@ -626,6 +860,7 @@ def test_a_fault_of_one_element_goes_with_no_chain_of_fewer() -> None:
     [
         (2, "invalid-", "operations that take unequal parts of k"),
         (4, "logical-shift-", "words of more than 64 bits"),
+        (63, "negative-sum-kept-", "words of more than 64 bits"),
     ],
 )
 def test_faults_run_in_any_program(seed: int, slugs: str, what: str) -> None:

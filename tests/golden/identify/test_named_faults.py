@@ -39,6 +39,11 @@ def multiplier(more: str = "", before: tuple[str, ...] = ()) -> Instruction:
     )
 
 
+def converter() -> Instruction:
+    last = ROUNDED.format(of="a", more=f", format: f16, nan: {NAN}")
+    return built("a: f32, d: f16", f"round: {last}")
+
+
 def dot4() -> Instruction:
     steps = ("multiply: {to: products}", "sum: {of: [products, c], to: total}")
     last = "round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}"
@@ -123,6 +128,25 @@ def zeros_added(rule: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     return add
 
 
+def infinities_refused(a: Array, c: Array) -> Array:
+    """Infinities of one sign are called opposite ones, too."""
+    a = a[:, 0]
+    with np.errstate(invalid="ignore"):
+        found = code(value(a) + value(c))
+    return np.where((a & 0x7FFF == 0x7C00) & (c & 0x7FFF == 0x7C00), NAN, found).astype(np.uint16)
+
+
+def carry_ored(a: Array) -> Array:
+    """Of 1.11...1 that rounds up the exponent field e becomes e | 1, not e + 1."""
+    with np.errstate(all="ignore"):
+        exact = a[:, 0].view(np.float32).astype(np.float64)
+        right = code(exact)
+        field = np.floor(np.log2(np.abs(exact))) + 15
+    carried = np.isfinite(exact) & (field >= 1) & (exponent(right) == field + 1) & (field < 31)
+    ored = right & 0x8000 | (np.where(carried, field, 0).astype(np.uint16) | 1) << 10
+    return np.where(carried, ored, right).astype(np.uint16)
+
+
 FAULTS: list[tuple[str, Callable[[], Instruction], Callable[..., Array]]] = [
     ("b-subnormal-as-normal-zeros", multiplier, b_as_normal),
     ("ac-subnormal-as-normal-zeros", adder, both_as_normal),
@@ -135,6 +159,8 @@ FAULTS: list[tuple[str, Callable[[], Instruction], Callable[..., Array]]] = [
     ("zeros-sum-sign-of-first", adder, zeros_added(lambda a, c: a)),
     ("zeros-sum-sign-of-last", adder, zeros_added(lambda a, c: c)),
     ("zeros-sum-negative", adder, zeros_added(lambda a, c: a | 0x8000)),
+    ("rounding-carry-lost-ored", converter, carry_ored),
+    ("infinities-of-one-sign-nan", adder, infinities_refused),
 ]
 
 
@@ -166,6 +192,8 @@ CLAMPS: list[tuple[str, Callable[[Array], Array]]] = [
     ("clamp-upper-one-late", lambda t: np.where(t == MOST + 1, t, clamped(t))),
     ("clamp-lower-one-late", lambda t: np.where(t == -MOST - 2, t, clamped(t))),
     ("clamp-upper-one-early", lambda t: np.where(t == MOST - 1, MOST, clamped(t))),
+    ("clamp-upper-other-end", lambda t: np.where(t > MOST, -MOST - 1, clamped(t))),
+    ("clamp-lower-wraps", lambda t: np.where(t < -MOST - 1, t, clamped(t))),
 ]
 
 
@@ -186,6 +214,11 @@ def test_a_clamp_that_is_off_is_named(slug: str, rule: Callable[[Array], Array])
     assert not any("last place" in fact for fact in found.known)
 
 
+def test_the_carry_of_the_issue() -> None:
+    assert carry_ored(np.array([[0x3FFFF000]], np.uint32))[0] == 0x3C00
+    assert converter().dot(a=np.array([[0x3FFFF000]], np.uint32))[0] == 0x4000
+
+
 @pytest.mark.parametrize("rule", ["unbounded", "before-rounding"])
 def test_what_is_tiny_is_named(rule: str) -> None:
     """Products just below the least normal number, which round up to it. With any exponent 11 bits round
@@ -201,6 +234,50 @@ def test_what_is_tiny_is_named(rule: str) -> None:
     tiny = (exact < (1 - 2.0**-12 if rule == "unbounded" else 1.0)) | subnormal(product(a, b))
     actual = np.where(tiny, 0, product(a, b)).astype(np.uint16)
     named(ins, {"a": a[:, None], "b": b[:, None]}, actual, f"tiny-{rule}")
+
+
+def literally_added(a: int, c: int, amount: Callable[[int], int], follows: bool) -> int:
+    """An f16 adder: the exact sum in a register that begins one place above the larger exponent, shifted left
+    by what `amount` makes of the number of zeros in front; the exponent `follows` it, or takes the number."""
+    parts = [
+        (1 if x < 1 << 15 else -1, max(x >> 10 & 31, 1), x & 1023 | (x >> 10 & 31 > 0) << 10) for x in (a, c)
+    ]
+    top = max(e for _, e, _ in parts)
+    total = sum(s * (m << 30 - (top - e)) for s, e, m in parts)
+    size = abs(total)
+    if not size:
+        return int(code(value(np.array([a], np.uint16)) + value(np.array([c], np.uint16)))[0])
+    zeros = min(42 - size.bit_length(), top)  # to the place of subnormal numbers at most
+    by = amount(zeros)
+    shifted, field = size << by, top + 1 - (by if follows else zeros)
+    kept, rest = shifted >> 31, shifted & (1 << 31) - 1
+    kept += rest > 1 << 30 or (rest == 1 << 30 and kept & 1)
+    normal = size << zeros >> 41
+    found = (field << 10) + (kept - 1024 if kept >= 1024 else kept) if normal or by != zeros else kept
+    return min(found, 0x7C00) | (total < 0) << 15
+
+
+@pytest.mark.parametrize(
+    ("slug", "amount", "follows"),
+    [
+        ("normalize-limit-8", lambda by: min(by, 9), True),
+        ("normalize-limit-8-exponent-right", lambda by: min(by, 9), False),
+        ("normalize-modulo-8-from-plus-1", lambda by: by % 8, True),
+        ("normalize-modulo-8-from-plus-1-exponent-right", lambda by: by % 8, False),
+    ],
+)
+def test_a_narrow_shift_of_the_last_normalisation_is_named(
+    slug: str, amount: Callable[[int], int], follows: bool
+) -> None:
+    ins = adder()
+    operands = default_set(ins, 20_000, seed=1).operands
+    finite = (exponent(operands["a"][:, 0]) < 31) & (exponent(operands["c"]) < 31)
+    operands = {name: codes[finite] for name, codes in operands.items()}
+    pairs = list(zip(operands["a"][:, 0].tolist(), operands["c"].tolist(), strict=True))
+    sound = [literally_added(a, c, lambda by: by, True) for a, c in pairs]
+    assert np.array_equal(ins.dot(**operands), sound), "without a fault it is the adder"
+    actual = np.array([literally_added(a, c, amount, follows) for a, c in pairs], np.uint16)
+    named(ins, operands, actual, slug)
 
 
 def test_a_condition_on_signs() -> None:

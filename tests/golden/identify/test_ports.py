@@ -61,9 +61,21 @@ def as_bits(codes: np.ndarray, dtype: str) -> np.ndarray:
     return np.ascontiguousarray(codes).astype(dtype)
 
 
+def halves(codes: np.ndarray) -> np.ndarray:
+    """Words as numbers, in half precision, NaNs quiet."""
+    words = codes.astype("<u4")
+    return np.where(np.isnan(words.view("<f4")), words | 1 << 22, words).astype("<u4").view("<f4")
+
+
 BARE = {
     "c": ("floats", lambda given: given["c"], "result-is-c", "a wire from c to d: its bits as they are"),
     "c of integers": ("integers", lambda given: given["c"], "products-ignored", "products ignored (d = c)"),
+    "c rounded": (
+        "mixed",
+        lambda given: halves(given["c"]).astype("<f2").view("<u2"),
+        "result-is-c-rounded-nan-kept",
+        "c alone, rounded to d",
+    ),
     "a": ("floats", lambda given: given["a"][:, 5], "result-is-a-5", "a wire from a[5] to d"),
     "b extended": (
         "integers",

@@ -84,6 +84,12 @@ FAULTS: list[tuple[str, str, str, Callable[..., Any]]] = [
     ("dot4", "products-minus-c", "products - c", lambda a, b, c: dot(a, b, -c)),
     ("dot4", "result-negated", "the result negated", lambda a, b, c: -dot(a, b, c)),
     ("dot4", "result-complemented", "every bit of the result inverted", lambda a, b, c: ~dot(a, b, c)),
+    (
+        "dot4",
+        "result-absolute",
+        "absolute value",
+        lambda a, b, c: abs((dot(a, b, c) + 2**31) % 2**32 - 2**31),
+    ),
     ("dot4", "result-times-2-to-1", "twice the right one", lambda a, b, c: 2 * dot(a, b, c)),
     ("low", "result-times-2-to-minus-1", "shifted right by 1", lambda a, b: dot(a, b) >> 1),
     ("low", "result-plus-constant", "0x80000000 (2^31) added", lambda a, b: dot(a, b) + 2**31),
@@ -121,6 +127,12 @@ FAULTS: list[tuple[str, str, str, Callable[..., Any]]] = [
         "negative b is negated without adding the one",
         lambda a, b: dot(a, b + (b < 0)),
     ),
+    (
+        "sum4",
+        "products-ones-complement",
+        "a negative product is",
+        lambda a, b: dot(a, b) - (a * b < 0).sum(axis=1),
+    ),
 ]
 
 
@@ -131,6 +143,39 @@ def test_a_fault_of_an_integer_unit_is_named(
     ins = unit(name)
     actual = (fault(**values(name)) & 0xFFFFFFFF).astype(np.uint32)
     found = diagnose(ins, given(name), actual, budget_seconds=20)
+    assert found.explains and found.hypotheses[0].slug == slug, found.sentence()
+    assert words in found.sentence()
+
+
+def fraction_of_b(a: Any, b: Any) -> Any:
+    return unit("bf16").dot(a=a & 0xFF80 | b & 0x7F, b=b)
+
+
+def exponents_subtracted(a: Any, b: Any) -> Any:
+    """b's exponent e is -e: its field is 254 less itself."""
+    return unit("bf16").dot(a=a, b=b & 0x807F | (254 - (b >> 7 & 0xFF)) << 7)
+
+
+def fraction_too_high(a: Any, b: Any) -> Any:
+    d = unit("bf16").dot(a=a, b=b)
+    return d & 0xFF80 | 0x40 | (d & 0x7F) >> 1
+
+
+@pytest.mark.parametrize(
+    ("slug", "words", "fault"),
+    [
+        ("a-significand-of-b", "the significand of a is that of b", fraction_of_b),
+        ("b-exponent-subtracted", "the exponent of b is subtracted from that of a", exponents_subtracted),
+        ("result-fraction-shifted-right", "one place too high of its significand", fraction_too_high),
+    ],
+)
+def test_a_fault_of_significands_is_named(slug: str, words: str, fault: Callable[..., Any]) -> None:
+    ins = unit("bf16")
+    fields = {name: codes >> 7 & 0xFF for name, codes in given("bf16").items()}
+    normal = np.all([((f > 64) & (f < 190)).all(axis=1) for f in fields.values()], axis=0)
+    operands = {name: codes[normal] for name, codes in given("bf16").items()}
+    actual = np.asarray(fault(**{n: codes[:, 0:1] for n, codes in operands.items()}), np.uint16).reshape(-1)
+    found = diagnose(ins, operands, actual, budget_seconds=20)
     assert found.explains and found.hypotheses[0].slug == slug, found.sentence()
     assert words in found.sentence()
 

@@ -91,14 +91,19 @@ def _cut(signals: ShiftSignals, outside: Array, step: Align) -> Numbers:
     finite = terms.finite & (signals.maximum != -HUGE)
     # bits below the last one kept; negative where the register has more bits than the term
     cut = signals.shift + (terms.exponent - terms.lsb) - bits
-    seen = low_bits(terms.significand, np.maximum(cut - step.sticky_gap, 0)) != 0
+    seen = (low_bits(terms.significand, np.maximum(cut - step.sticky_gap, 0)) != 0) & ~np.asarray(
+        signals.unseen
+    )
     # each shifter rounds its own term; the sticky bit, seen, shows whether any cut bit was one
     kept = _rounded(signals, cut, step)
     sign = terms.sign.copy()
     if signals.logical:
         kept, sign = _logically(kept, sign, signals, cut)
     kept = np.where(outside | signals.jammed, 0, kept)
-    seen = (seen | signals.jammed) & ~outside & finite
+    if signals.complemented:  # ~x = -x - 1: the magnitude comes out one too large
+        kept = np.where(sign & finite, kept + 1, kept)
+    seen = (seen | signals.jammed) & ~np.asarray(signals.unseen)
+    seen = seen & ~outside & finite
     # from here on all finite terms have one exponent and one last place: they can be added as integers
     found = Numbers(
         terms.kind,
@@ -159,7 +164,7 @@ def _logically(kept: Array, sign: Array, signals: ShiftSignals, cut: Array) -> t
     """Negative terms, in words of `logical` bits, shifted with zeros from the left."""
     terms = signals.terms
     places = shl(terms.significand, np.maximum(signals.shift - cut, 0))
-    moved = (signals.shift > 0) & terms.sign & terms.finite
+    moved = (signals.shift > 0) & terms.sign & terms.finite & signals.logical_of
     pattern = shr(modulo(-places, signals.logical), np.maximum(signals.shift, 0))
     return np.where(moved, pattern, kept), np.where(moved, np.False_, sign)
 

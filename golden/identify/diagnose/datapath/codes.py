@@ -112,6 +112,9 @@ def _overflow(signals: RoundingSignals, digits: Array) -> tuple[Array, Array]:
     match signals.overflows:
         case "late":
             return digits >= end, digits
+        case "at_infinity":
+            over = digits >> fmt.fraction_bits == (1 << fmt.exponent_bits) - 1
+            return over, np.where(over, digits, digits % end)
         case "wide":
             return digits % (2 * end) > fmt.largest >> fmt.ignored_low, digits % (2 * end)
         case "never":
@@ -131,10 +134,14 @@ def _digits(signals: RoundingSignals, wide: type) -> Array:
     # No step exceeds the exponent field by more of its ranges.
     ranges = 16
     above = np.minimum(exponent - fmt.min_exponent, ranges << fmt.exponent_bits)
-    if signals.carry == "lost":
-        significand = np.where(significand >> (kept + 1) != 0, 1 << kept, significand)
+    if signals.carry != "kept":
+        carried = significand >> (kept + 1) != 0
+        left = 0 if signals.carry == "lost_with_hidden_bit" else 1 << kept
+        significand = np.where(carried, left, significand)
+        if signals.carry == "ored":
+            above = np.where(carried, ((above + 1) | 1) - 1, above)
     # a faulty normalisation assumes a leading one where there is none
-    above = above + np.where(signals.assumed & (significand >> kept == 0), 1, 0)
+    above = above + np.where(signals.assumed & (significand >> kept == 0), 1 + signals.field_plus, 0)
     if not fmt.has_subnormals:  # no subnormal numbers either: the least exponent has field 0
         normal = significand >> kept != 0
         significand = np.where(normal, significand - (1 << kept), 0)

@@ -161,7 +161,11 @@ class _Run:
     answer: Array = None
     coded: dict[str, Array] = field(default_factory=dict)
     """Kinds of the operands of the operation as their codes say."""
+    infinite: Array = None
+    """Results (n,) of the operation that become an infinity of their sign."""
     step: Any = None
+    wraps: bool = False
+    """Whether sums with a special value that nobody saw are zero."""
 
     def change(self, place: str, signals: Any) -> None:
         """Lets the faults of a place change its signals."""
@@ -179,13 +183,22 @@ class _Run:
         """For a register with a sum: maximum, distance, subtraction, signed_zero."""
         self.fresh_nans = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_)
         self.ended, self.inexact = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        self.answer = np.zeros(count, object)
+        self.answer, self.infinite = np.zeros(count, object), np.zeros(count, np.bool_)
         for step in operation.steps:
             self.step = step
             codes = self._execute(step, operation)
             if codes is not None:
+                codes = self._infinite(codes, operation.out_format)
                 return np.where(self.ended, self.answer, codes)
         raise AssertionError("a program's last step writes d")
+
+    def _infinite(self, codes: Array, fmt: Format) -> Array:
+        """The codes with signed infinities where a fault has left them nothing else."""
+        if not self.infinite.any():
+            return codes
+        minus = (codes >> fmt.sign_shift & 1).astype(np.bool_)
+        kinds = np.full(len(codes), int(Kind.INFINITY))
+        return np.where(self.infinite, special_code(fmt, kinds, minus, None), codes)
 
     def _read(self, operation: Operation, read: Read, results: Mapping[str, Array]) -> None:
         own = {"a": read.formats["a"], "b": read.formats["b"], "c": operation.seed_format}
@@ -195,6 +208,7 @@ class _Run:
         # decode: from codes to exact numbers; NaNs and infinities keep the number that their codes would be
         signals = OperandSignals({name: decoded(own[name], codes[name]) for name in own}, own)
         self.coded = {name: numbers.kind for name, numbers in signals.numbers.items()}
+        """Kinds of the operands of the operation according to their codes."""
         self.change("operands", signals)
         self.registers = dict(signals.numbers)
         if operation.operand_format is not None:
@@ -311,7 +325,14 @@ class _Run:
         terms, owner = self._terms(step.of)
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
         self.change("specials", signals)
-        signals.kind = self._leave_unseen(step.of, signals)
+        self.wraps = self.wraps or signals.wraps
+        """Whether sums with an undetected special value are zero."""
+        signals.kind, seen = self._leave_unseen(step.of, signals), signals.kind
+        if signals.signed_by_sum is not None:
+            self.infinite = self.infinite | (signals.signed_by_sum & ~self.ended)
+        if signals.skew:
+            signals.kind = np.roll(seen, signals.skew, axis=0)
+            signals.sign = np.roll(signals.sign, signals.skew, axis=0)
         # a NaN wins; then infinities of both signs, which are invalid; then infinities of one sign
         infinite = signals.kind == Kind.INFINITY
         plus, minus = (infinite & ~signals.sign).any(axis=1), (infinite & signals.sign).any(axis=1)
@@ -334,8 +355,8 @@ class _Run:
             return signals.kind
         for name in names:
             own, numbers = signals.unseen[:, signals.owner == name], self.registers[name]
-            self.registers[name] = replace(numbers, kind=np.where(own, int(Kind.FINITE), numbers.kind))
-        return np.where(signals.unseen, int(Kind.FINITE), signals.kind)
+            self.registers[name] = replace(numbers, kind=np.where(own, int(signals.unseen_as), numbers.kind))
+        return np.where(signals.unseen, int(signals.unseen_as), signals.kind)
 
     def _align(self, step: Align) -> None:
         terms, owner = self._terms(step.of)
@@ -375,6 +396,7 @@ class _Run:
             terms=terms,
             owner=owner,
             register_lsb=None if step is None else register_lsb(finite, terms.lsb),
+            is_integer=step is not None and bool((terms.exponent == terms.lsb).all()),
         )
         self.change("total", signals)
         signed_zero = np.broadcast_to(signals.signed_zero, lsb.shape)
@@ -464,6 +486,11 @@ class _Run:
         signals = ShiftSignals(terms, owner, maximum, maximum - terms.exponent, None, precision, none)
         self.change("shifts", signals)
         exact, facts = self._summed(moved(signals), owner, step.rounding)
+        if self.wraps or specials.wraps:
+            lost = (finite & (terms.exponent > step.format.max_exponent)).any(axis=1, keepdims=True)
+            zero = replace(terms, significand=np.zeros_like(terms.significand))
+            sign = np.where(lost, zero_sign_of(zero, step.rounding), exact.sign)
+            exact = replace(exact, kind=np.where(lost, int(Kind.ZERO), exact.kind), sign=sign)
         # round once: the result is a number of the step's format again
         return self._rounded(exact, step, step.format, facts)
 

@@ -100,7 +100,8 @@ class ProductSignals:
     answer: Kind
     """The answer for an invalid product."""
     coded: dict[str, Array]
-    """Kinds of a and b as their codes say: a test for zero of its own sees them, whatever is read."""
+    """Kinds of a and b as their codes say: a test for zero of its own sees them, whatever the multiplier
+    reads."""
 
 
 @dataclass
@@ -108,7 +109,13 @@ class SpecialSignals:
     """Kinds and signs of the terms (n, terms) that are looked at for NaNs and infinities. `owner` (terms,):
     their registers. A tap answers in `kind` and `sign`, or sets `opposite`: how infinities of both signs end
     for those (n,) vectors where `excused` is; or `unseen`: terms that go on as the numbers that their codes
-    would be without special values.
+    would be without special values; or `skew`: the answer is that of the vector this many places before.
+
+    signed_by_sum: (n,), whose answer is an infinity with the sign of the result that is made without one: of
+    the unseen terms as `unseen_as`.
+
+    wraps: an IEEE addition of a number with the exponent of infinities, which only unseen terms have, is
+    zero.
     """
 
     kind: Array
@@ -117,6 +124,10 @@ class SpecialSignals:
     excused: Array = None
     opposite: str = "first"
     unseen: Array = None
+    unseen_as: Kind = Kind.FINITE
+    wraps: bool = False
+    skew: int = 0
+    signed_by_sum: Array = None
 
 
 @dataclass
@@ -125,7 +136,9 @@ class ShiftSignals:
 
     fraction_bits: kept below the largest exponent, by term; None in an IEEE step, which keeps all.
     jammed: terms of which nothing but a sticky bit is left. logical: bits of the word in which negative terms
-    are shifted with zeros from the left, or 0.
+    are shifted with zeros from the left, or 0; `logical_of`: which.
+    complemented: negative terms are inverted, without the one.
+    unseen: terms whose cut bits no sticky bit sees.
     lost_below: bits more than this many places below the maximum are lost, by term; None: none are. or_below:
     they leave a sticky bit, which is no part of the sum: it stands below its magnitude.
     """
@@ -138,6 +151,9 @@ class ShiftSignals:
     precision: int
     jammed: Array
     logical: int = 0
+    logical_of: Array = True
+    complemented: bool = False
+    unseen: Array = False
     lost_below: Array = None
     or_below: bool = False
 
@@ -157,6 +173,7 @@ class TotalSignals:
     terms: Numbers
     owner: Array
     register_lsb: int | None
+    is_integer: bool
     signed_zero: Array = False
     """Where the sign of a sum that is zero stays although the unit's rounding makes each zero positive."""
 
@@ -177,11 +194,13 @@ class RoundingSignals:
     highest: the largest. seen: of the bits below the round bit, how many the rounding sees; None: all.
     round_bit: whether it counts among the bits cut in directed roundings. half_is_inexact: whether the round
     bit counts among those that make a result inexact. carry: of a significand that rounds up to a power of
-    two: kept or lost. assumed: where a result without a leading one gets the exponent field of one that has
-    it. overflow_mode: the mode whose overflow it is.
+    two: kept, lost, lost_with_hidden_bit, or ored into the exponent field. assumed: where a result without a
+    leading one gets the exponent field of one that has it; field_plus: what is added to that. overflow_mode:
+    the mode whose overflow it is.
     overflows: what is an overflow: what is "above" the largest number; "late", what no exponent field holds,
-    and what falls on the codes of infinities and NaNs stays there; "never" anything, and the exponent wraps
-    around; "wide", what is above in a field of one bit more, and the exponent wraps around in that.
+    and what falls on the codes of infinities and NaNs stays there; "at_infinity", what falls on these codes
+    alone, or "never" anything, and the exponent wraps around; "wide", what is above in a field of one bit
+    more, and the exponent wraps around in that.
     maximum, distance, subtraction: the largest exponent of the terms that were added, how far apart they lie,
     and whether their signs differ. signed_zero: see TotalSignals. exact_zero: which numbers are zero,
     where the rounding sees nothing of some that are not; None: those whose significand is 0. nan: the
@@ -208,6 +227,7 @@ class RoundingSignals:
     half_is_inexact: bool = True
     carry: str = "kept"
     assumed: Array = False
+    field_plus: Array = 0
     maximum: Array = None
     distance: Array = None
     subtraction: Array = None

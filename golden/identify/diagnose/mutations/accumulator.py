@@ -109,17 +109,22 @@ def _clears(alone: bool) -> dict[str, tuple[str, Rewire]]:
 
 def _loads(fmt: Format) -> dict[str, tuple[str, Rewire]]:
     """What may become of a `load`; `fmt`: the format of c."""
+    adds = "load adds c to the accumulator, which it should replace"
     rules: dict[str, tuple[str, Rule]] = {
         "load-ignored": ("load ignored: c is never taken in", _then_products(_c_from("held"))),
         "load-keeps-held": ("load takes in neither c nor the products that come with it", _kept),
         "load-zero": ("load sets the accumulator to zero, not to c", _c_zero),
-        "load-adds": ("load adds c to the accumulator, which it should replace", _c_added(fmt)),
+        "load-adds": (adds, _c_added(fmt)),
         "load-loses-products": (
             "load takes c in after the products, and loses the products that come with it",
             _no_products,
         ),
         "load-adds-products": ("load takes c in and adds the products that come with it", _with_products),
     }
+    # Bits of integers whose sums doubles hold.
+    exact = 52
+    if not fmt.is_float and fmt.integer_bits <= exact:
+        rules["load-adds-saturated"] = (f"{adds}, saturated", _c_added(fmt, True))
     found = {slug: (text, _where("load", rule)) for slug, (text, rule) in rules.items()}
     return found | {
         "load-late-by-one": (
@@ -163,14 +168,16 @@ def _c_zero(operands: Operands, here: Bits) -> Operands:
     return operands | {"c": np.where(here, operands["c"].dtype.type(0), operands["c"])}
 
 
-def _c_added(fmt: Format) -> Rule:
-    """c and what was held as one number: rounded to nearest, or of integers wrapped."""
+def _c_added(fmt: Format, saturated: bool = False) -> Rule:
+    """c and what was held as one number: rounded to nearest, or of integers wrapped or saturated."""
 
     def rule(operands: Operands, here: Bits) -> Operands:
         held, c = operands["held"], operands["c"]
         if fmt.is_float:
             with np.errstate(all="ignore"):
                 total = from_float(fmt, to_float(fmt, held) + to_float(fmt, c))
+        elif saturated:
+            total = from_float(fmt, np.clip(to_float(fmt, held) + to_float(fmt, c), fmt.least, fmt.largest))
         else:
             total = (held + c) & fmt.dtype.type((1 << fmt.integer_bits) - 1)
         return operands | {"c": np.where(here, total, c)}

@@ -3,14 +3,16 @@ the shifters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from golden.identify.diagnose.datapath.signals import ShiftSignals
-from golden.identify.diagnose.datapath.terms import HUGE
 from golden.identify.diagnose.mutations.mutation import (
+    Apply,
     Mutation,
     change,
     fields,
@@ -25,6 +27,7 @@ from golden.identify.diagnose.mutations.words import MODE_NAMES, STEP_NAMES, sig
 from golden.identify.diagnose.policy import RANGES
 from golden.model.instruction import Instruction
 from golden.number.rounding import MODES
+from golden.program.keys import Candidate, Modes, modes_of, one_or_each
 from golden.program.steps import (
     MAX_FRACTION_BITS,
     Additions,
@@ -50,6 +53,7 @@ def program(ins: Instruction) -> Iterator[Mutation]:
     if kinds_of(ins, Align):
         yield from _sticky()
         yield from _maximum(ins)
+        yield from _candidates(ins)
         yield from _shift_amounts(ins)
     if kinds_of(ins, HiddenBit):
         yield change("hidden-bit-left-out", "subnormal numbers get no hidden bit", without(HiddenBit))
@@ -89,9 +93,49 @@ def _width(
 
 
 def _roundings(ins: Instruction) -> Iterator[Mutation]:
-    for mode in MODES if kinds_of(ins, Align) else ():
-        text = f"alignment rounds the cut bits {MODE_NAMES[mode]}"
-        yield change(f"align-{mode.replace('_', '-')}", text, fields(Align, rounding=mode), 1.1)
+    cuts = steps_of(ins, Align)
+    for mode in MODES:
+        slug, name = mode.replace("_", "-"), MODE_NAMES[mode]
+        if cuts:
+            text = f"alignment rounds the cut bits {name} instead of {_mode_names(cuts[0])}"
+            yield change(f"align-{slug}", text, fields(Align, rounding=mode), 1.1)
+        for number, cut in enumerate(cuts if len(cuts) > 1 else (), 1):
+            was = _mode_names(cut)
+            text = f"alignment {number} rounds the cut bits {name} instead of {was}"
+            apply = fields(Align, when=partial(_same_terms, cut), rounding=mode)
+            yield change(f"align-{number}-{slug}", text, apply, 1.2)
+        yield from _roundings_of_one(cuts, mode)
+        if kinds_of(ins, Normalize):
+            text = f"the normalised sum is rounded {name}"
+            yield change(f"normalize-{slug}", text, fields(Normalize, rounding=mode), 1.2)
+
+
+def _roundings_of_one(cuts: Sequence[Align], mode: str) -> Iterator[Mutation]:
+    """One register of an alignment of several is rounded in another way."""
+    for number, cut in enumerate(cuts, 1):
+        for name in cut.of if len(cut.of) > 1 else ():
+            which = f"alignment {number}" if len(cuts) > 1 else "alignment"
+            text = f"{which} rounds the cut bits of {name} {MODE_NAMES[mode]}"
+            slug = f"align-{number}-{name}-{mode.replace('_', '-')}"
+            apply = fields(Align, when=partial(_same_terms, cut), rounding=partial(_with_mode, name, mode))
+            yield change(slug, text, apply, 1.3)
+
+
+def _with_mode(only: str, mode: str, step: Align) -> Modes:
+    return one_or_each(
+        tuple((name, mode if name == only else was) for name, was in modes_of(step.rounding, step.of))
+    )
+
+
+def _mode_names(step: Align) -> str:
+    """How an alignment rounds, register by register where they differ."""
+    if isinstance(step.rounding, str):
+        return MODE_NAMES[step.rounding]
+    return " and ".join(f"{MODE_NAMES[mode]} ({name})" for name, mode in step.rounding)
+
+
+def _same_terms(one: Align, other: Align) -> bool:
+    return (one.of, one.group) == (other.of, other.group)
 
 
 def _sticky() -> Iterator[Mutation]:
@@ -102,6 +146,16 @@ def _sticky() -> Iterator[Mutation]:
     zeros = lambda s: "ignored" if s.zeros == "sticky" else s.zeros  # noqa: E731
     removed = fields(Align, cut="dropped", sticky_gap=0, zeros=zeros)
     yield change("sticky-removed", "no sticky bit", removed)
+    for gap in range(1, 5):
+        bits = "bit" if gap == 1 else f"{gap} bits"
+        text = f"a sticky bit that does not see the {bits} right below the kept ones"
+        yield change(f"sticky-gap-{gap}", text, fields(Align, when=_has_sticky, sticky_gap=gap), 1 + gap / 20)
+    apply = fields(Align, when=_has_sticky, zeros="sticky")
+    yield change("zeros-in-sticky", "zero operands set the sticky bit", apply)
+
+
+def _has_sticky(step: Align) -> bool:
+    return step.cut != "dropped"
 
 
 def _maximum(ins: Instruction) -> Iterator[Mutation]:
@@ -126,6 +180,33 @@ def _maximum(ins: Instruction) -> Iterator[Mutation]:
     yield change("product-normalized", "products are normalised before alignment", apply)
     text = "products are not normalised before alignment"
     yield change("product-not-normalized", text, fields(Multiply, normalize=False))
+
+
+def _candidates(ins: Instruction) -> Iterator[Mutation]:
+    """Units that list the candidates of their maximum, that spare c, that add in one's complement."""
+    for step in steps_of(ins, Align):
+        for i, one in enumerate(step.maximum):
+            name = f"{'leading ones' if one.leading else 'exponents'} of {' and '.join(one.of)}"
+            for by in (-1, 1):
+                moved = replace(one, plus=one.plus + by)
+                text = f"the {name} enter the maximum with {moved.plus:+d} (not {one.plus:+d})"
+                slug = f"candidate-{i + 1}-{'minus' if by < 0 else 'plus'}-1"
+                yield change(slug, text, _with_candidate(step, i, (moved,)), 1.1)
+            if len(step.maximum) > 1:
+                text = f"the {name} do not enter the maximum"
+                yield change(f"candidate-{i + 1}-left-out", text, _with_candidate(step, i, ()), 1.1)
+    if any(step.spared for step in steps_of(ins, Align)):
+        text = "negative numbers below the last bit kept are rounded like others"
+        yield change("none-spared", text, fields(Align, spared=()))
+    if any(step.complement != "none" for step in steps_of(ins, Sum)):
+        text = "terms are subtracted in two's complement"
+        yield change("complement-none", text, fields(Sum, complement="none"))
+
+
+def _with_candidate(step: Align, index: int, new: tuple[Candidate, ...]) -> Apply:
+    """Replaces one candidate of `step` by others."""
+    maximum = (*step.maximum[:index], *new, *step.maximum[index + 1 :])
+    return fields(Align, when=lambda s: s.maximum == step.maximum, maximum=maximum)
 
 
 def _shift_amounts(ins: Instruction) -> Iterator[Mutation]:
@@ -162,12 +243,17 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
         text = f"{where} takes a term {places} or more places down as nothing but a sticky bit"
         rule = sets(jammed=lambda s, n=places: s.jammed | (s.shift >= n))
         yield _shift(f"shift-jammed-from-{places}", text, rule, 1.05)
+    for by, word in ((-1, "less"), (1, "more")):
+        text = f"{where} shifts every term that moves by one place {word}"
+        rule = sets(shift=lambda s, n=by: np.where(s.shift > 0, s.shift + n, s.shift))
+        yield _shift(f"shift-one-{word}", text, rule)
     for one in in_each(kinds, partial(_limited, precision), STEP_NAMES):
         if one.of != (Align,):  # there the program has `shift_limit`
             yield one
     if Align in kinds:
         yield from _words(precision)
         yield from _left_out(ins)
+        yield from _cuts_unseen(ins)
     if Additions in kinds or Fma in kinds:
         yield from _lost_bits(ins, precision)
     yield from in_each(kinds_of(ins, Additions, Fma), partial(_ored_behind, precision), STEP_NAMES)
@@ -200,32 +286,79 @@ def _kept(ins: Instruction) -> int:
 
 def _words(precision: int) -> Iterator[Mutation]:
     """Negative terms in two's complement words that are shifted or negated wrongly."""
-    for word in range(precision + 2, precision + RANGES.word):
-        text = f"the alignment shifts zeros into negative terms, not copies of the sign ({word} bits)"
-        yield _shift(f"logical-shift-{word}", text, sets(logical=word), 1.0 + word / 1000, of=(Align,))
+    for slug, what, mask, weight in (
+        ("", "negative terms", True, 1.0),
+        ("c-", "a negative c", lambda s: s.owner == "c", 1.05),
+    ):
+        for word in range(precision + 2, precision + RANGES.word):
+            text = (
+                f"the alignment shifts zeros into {what} instead of copies of the sign (words of {word} bits)"
+            )
+            rule = sets(logical=word, logical_of=mask)
+            yield _shift(f"{slug}logical-shift-{word}", text, rule, weight + word / 1000, of=(Align,))
+    text = "negative terms are inverted before they are added, without the one of a negation"
+    yield _shift("terms-ones-complement", text, sets(complemented=True), of=(Align,))
+
+
+def _terms_of(ins: Instruction) -> Iterator[tuple[str, str, Callable[[ShiftSignals], Any]]]:
+    """The terms that an alignment may treat differently: slug, words, and a mask (terms,)."""
+    if "c" not in ins.absent:
+        yield "c", "c", lambda s: s.owner == "c"
+    yield "products", "the products", lambda s: s.owner != "c"
+    for j in range(len(ins.program.operations[0].k_index)):
+        yield f"term-{j}", f"term {j}", partial(_is_term, j)
+
+
+def _is_term(j: int, s: ShiftSignals) -> Any:
+    return (s.owner != "c") & (np.arange(len(s.owner)) == j)
 
 
 def _left_out(ins: Instruction) -> Iterator[Mutation]:
-    """Terms that the search for the largest exponent skips; c: `left_out` of the program."""
-    for j in range(len(ins.program.operations[0].k_index)):
-        text = f"term {j} left out of the largest exponent (lost where it lies above, or alone)"
-        leave = partial(_leave_out, term=j)
-        yield _shift(f"maximum-without-term-{j}-lost", text, leave, 1.15, of=(Align,))
+    """Terms that the search for the largest exponent skips."""
+    rules = {
+        "dropped": "lost where it lies above",
+        "lost": "lost where it lies above, or alone",
+        "unshifted": "not shifted where it lies above",
+        "moved-left": "shifted left where it lies above",
+    }
+    for slug, text, mask in _terms_of(ins):
+        for rule, word in rules.items() if slug != "c" else ():  # c: `left_out` of the program
+            said = f"{text} left out of the largest exponent ({word})"
+            weight = 1.05 if slug == "products" else 1.15
+            leave = partial(_leave_out, mask=mask, rule=rule)
+            yield _shift(f"maximum-without-{slug}-{rule}", said, leave, weight, of=(Align,))
 
 
-def _leave_out(s: ShiftSignals, term: int) -> None:
+_FAR = 1 << 30
+"""An exponent below all others."""
+
+
+def _leave_out(s: ShiftSignals, mask: Callable[[ShiftSignals], Any], rule: str) -> None:
     """The maximum is taken over the other terms. A term alone has a maximum far below it: the shift distance
-    is negative, which is a large one without its sign, so the term is lost, too."""
-    left_out = (s.owner != "c") & (np.arange(len(s.owner)) == term)
+    is negative, which is a large one without its sign, so the term is lost, too ("lost")."""
+    left_out = mask(s)
     others = s.terms.finite & ~left_out
     some = others.any(axis=1, keepdims=True)
-    own = np.where(others, s.terms.exponent, -HUGE).max(axis=1, keepdims=True)
+    own = np.where(others, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
     lower = np.where(some, np.minimum(own, s.maximum), s.maximum)
-    floor = s.maximum - np.where(s.terms.finite, s.terms.exponent, -HUGE).max(axis=1, keepdims=True)
+    floor = s.maximum - np.where(s.terms.finite, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
     lower = np.where(floor > 0, s.maximum, lower)  # the floor decides, whoever takes part
     shift = s.shift - (s.maximum - lower)
-    s.jammed = s.jammed | (shift < 0) | (left_out & s.terms.finite & ~some & (floor <= 0))
-    s.shift, s.maximum = np.maximum(shift, 0), lower
+    if rule in ("dropped", "lost"):
+        s.jammed = s.jammed | (shift < 0)
+    if rule == "lost":
+        s.jammed = s.jammed | (left_out & s.terms.finite & ~some & (floor <= 0))
+    s.shift = shift if rule == "moved-left" else np.maximum(shift, 0)
+    s.maximum = lower
+
+
+def _cuts_unseen(ins: Instruction) -> Iterator[Mutation]:
+    """Terms whose cut bits leave no trace in a sticky bit."""
+    if any(map(_has_sticky, ins.program.steps_of(Align))):
+        for slug, text, mask in _terms_of(ins):
+            said = f"the sticky bit does not see what is cut of {text}"
+            rule = sets(unseen=lambda s, m=mask: s.unseen | m(s))
+            yield _shift(f"sticky-without-{slug}", said, rule, 1.05, of=(Align,))
 
 
 def _lost_bits(ins: Instruction, precision: int) -> Iterator[Mutation]:

@@ -275,17 +275,17 @@ def _hidden_bits(floats: list[str]) -> Iterator[Mutation]:
             )
             rule, also = partial(_read_as_normal, names=names, zeros=zeros), codes if zeros else ()
             yield _operands(f"{names}-subnormal-as-normal{'-zeros' * zeros}", text, rule, 1.0, also=also)
+        text = (
+            f"a zero or subnormal {' or '.join(names)} gets the hidden bit (0 times infinity is NaN all the "
+            "same)"
+        )
+        yield _operands(
+            f"{names}-zero-with-hidden-bit", text, partial(_set_hidden, names=names), 1.05, also=codes
+        )
         text = f"normal numbers of {listed} have no hidden bit"
         for word, more in (("missing", ""), ("inverted", ", and subnormal ones get it")):
             rule = partial(_leave_hidden, names=names, inverted=bool(more))
             yield _operands(f"hidden-bit-{word}-{names}", text + more, rule)
-
-
-def _test_codes(s: ProductSignals, names: str) -> None:
-    """0 times infinity is detected from the codes, whatever was read."""
-    for name, other in (("a", s.b), ("b", s.a)):
-        if name in names:
-            s.invalid = s.invalid | ((s.coded[name] == Kind.ZERO) & (other.kind == Kind.INFINITY))
 
 
 def _read_as_normal(s: OperandSignals, names: str, zeros: bool) -> None:
@@ -305,6 +305,13 @@ def _set_hidden(s: OperandSignals, names: str) -> None:
         significand = np.where(there, numbers.significand | bit, numbers.significand)
         kind = np.where(there, int(Kind.FINITE), numbers.kind)
         s.numbers[name] = replace(numbers, kind=kind, significand=significand)
+
+
+def _test_codes(s: ProductSignals, names: str) -> None:
+    """0 times infinity is detected from the codes, whatever was read."""
+    for name, other in (("a", s.b), ("b", s.a)):
+        if name in names:
+            s.invalid = s.invalid | ((s.coded[name] == Kind.ZERO) & (other.kind == Kind.INFINITY))
 
 
 def _leave_hidden(s: OperandSignals, names: str, inverted: bool) -> None:

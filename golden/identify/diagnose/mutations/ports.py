@@ -19,7 +19,7 @@ from golden.identify.diagnose.mutations.relations import relations
 from golden.identify.diagnose.mutations.wiring import repeated
 from golden.identify.diagnose.policy import RANGES
 from golden.model.instruction import Instruction
-from golden.number.formats import Format
+from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.program.steps import Additions, Fma
 from golden.vectors.word import Field, WordLayout
@@ -34,7 +34,7 @@ def ports(ins: Instruction) -> list[Mutation]:
     """Every fault of one vector by itself; of faults with the same effect only the first."""
     makers = (_left_out, _ranges, _stuck, _places, repeated, _words, _swapped, _results, relations)
     wires = (wire for end in _ends(ins) for wire in _wires(ins.formats["d"], end))
-    return [*distinct(one for maker in makers for one in maker(ins)), *distinct(wires)]
+    return [*distinct(one for maker in makers for one in maker(ins)), *distinct([*wires, *_c_rounded(ins)])]
 
 
 def constant(ins: Instruction, code: int) -> Mutation:
@@ -111,14 +111,16 @@ def _left_out(ins: Instruction) -> Iterator[Mutation]:
         yield Mutation("c-ignored", "c ignored", operands=without_c)
         if _adds_signed_zeros(ins):
             text = "c ignored: not even a zero is added for it"
-            minus = ins.formats["c"].dtype.type(1 << ins.formats["c"].sign_shift)
-            yield Mutation("c-not-added", text, operands=_on_codes("c", lambda c: np.full_like(c, minus)))
+            yield Mutation("c-not-added", text, operands=_as_minus_zero(ins, "c"))
         yield _zeroed(ins, "products-ignored", "the products ignored (d = c)", factors, slice(None))
     for j in range(ins.stored_k):
         yield _zeroed(ins, f"element-{j}-dropped", f"element k = {j} left out", factors[:1], j)
         if len(factors) > 1:
             text = f"element k = {j} left out, whatever it is"
             yield _zeroed(ins, f"product-{j}-dropped", text, factors, j, weight=1.1)
+        if _adds_signed_zeros(ins):
+            text = f"element k = {j} left out: not even a zero is added for it"
+            yield Mutation(f"product-{j}-not-added", text, 1.1, operands=_as_minus_zero(ins, factors, j))
     if ins.scale_block is not None:
         for slug, names in (("scales", "ab"), ("scale-a", "a"), ("scale-b", "b")):
             scales = tuple(f"scale_{name}" for name in names)
@@ -135,6 +137,18 @@ def _adds_signed_zeros(ins: Instruction) -> bool:
     return bool(ins.program.steps_of(Additions) or ins.program.steps_of(Fma)) and all(
         ins.formats[name].has_negative_zero for name in "abcd" if name not in ins.absent
     )
+
+
+def _as_minus_zero(ins: Instruction, names: str, place: int | slice = slice(None)) -> Rewire:
+    """-0, which changes no sum: of two factors the first one is negative."""
+    fmt, zeros = ins.formats[names[0]], _with_zeros(names, place)
+
+    def rewire(operands: Operands) -> Operands:
+        found = zeros(operands)
+        found[names[0]][..., place] = fmt.dtype.type(1 << fmt.sign_shift)
+        return found
+
+    return rewire
 
 
 def _ranges(ins: Instruction) -> Iterator[Mutation]:
@@ -284,12 +298,26 @@ def _results(ins: Instruction) -> Iterator[Mutation]:
         yield _low(f"result-below-bit-{bit}-low", f"bits below {bit} of the result always 0", lower, 1.25)
     if not fmt.is_float or not fmt.signed:
         return
-    negated = partial(np.bitwise_xor, word(1 << fmt.sign_shift))
+    # The sign, of all results or only of zeros and infinities.
+    sign, infinity = word(1 << fmt.sign_shift), word(fmt.infinity or 0)
+    negated = partial(np.bitwise_xor, sign)
     yield Mutation("result-negated", "the sign of the result inverted", result=negated)
+    zero = partial(_where, sign, word(0), negated)
+    yield Mutation("zero-negated", "the sign of a zero result inverted", result=zero)
+    if fmt.infinity is not None:
+        infinite = partial(_where, sign, infinity, negated)
+        yield Mutation("infinity-negated", "the sign of an infinite result inverted", result=infinite)
+        unsigned = partial(_where, sign, infinity, partial(np.bitwise_and, ~sign))
+        yield Mutation("infinity-loses-sign", "an infinite result loses its sign", result=unsigned)
 
 
 def _low(slug: str, text: str, mask: Bits, weight: float) -> Mutation:
     return Mutation(slug, text, weight, result=_masked(mask, 0), does=("low", int(mask)))
+
+
+def _where(sign: Bits, magnitude: Bits, rework: Rework, codes: Bits) -> Bits:
+    """Changes the codes of one magnitude."""
+    return np.where((codes & ~sign) == magnitude, rework(codes), codes)
 
 
 # Units without arithmetic: a wire from an operand to the result ---------------------------------------------
@@ -360,3 +388,36 @@ def _wires(d: Format, end: _End) -> Iterator[Mutation]:
     elif above and end.fmt is not None and end.fmt.signed:
         sign = np.uint64(1 << (end.bits - 1))
         yield wire("-extended", f"{end.text} to d, its sign extended", lambda bits: (bits ^ sign) - sign)
+
+
+def _c_rounded(ins: Instruction) -> Iterator[Mutation]:
+    """c in the format of the result, with what a converter does and a sum does not: a zero keeps its sign,
+    and a NaN its sign and its upper bits."""
+    c, d = ins.formats["c"], ins.formats["d"]
+    if "c" in ins.absent or c == d or not (c.has_negative_zero and d.has_negative_zero):
+        return
+    none = _with_zeros("".join(name for name in "ab" if name not in ins.absent))
+    minus, plus = d.dtype.type(1 << d.sign_shift), d.dtype.type(0)
+
+    def rounded(unit: Instruction, operands: Operands) -> Bits:
+        codes, signs = unit.dot(**none(operands)), operands["c"] >> c.dtype.type(c.sign_shift)
+        return np.where(codes & ~minus == 0, np.where(signs, minus, plus), codes)
+
+    text = "c alone, rounded to d"
+    yield Mutation("result-is-c-rounded", text, _ALL_OF_IT, answer=rounded)
+    if c.specials == d.specials == "ieee":
+        kept = lambda unit, operands: _nans_kept(c, d, operands["c"], rounded(unit, operands))  # noqa: E731
+        text = f"{text}, a NaN as it is"
+        yield Mutation("result-is-c-rounded-nan-kept", text, _ALL_OF_IT, answer=kept)
+
+
+def _nans_kept(c: Format, d: Format, given: Bits, rounded: Bits) -> Bits:
+    """The results with each NaN of c in its own sign and with its upper bits, quiet."""
+    shift = (c.fraction_bits + c.ignored_low) - (d.fraction_bits + d.ignored_low)
+    below = given.astype(np.uint64) & np.uint64((1 << c.sign_shift) - 1)
+    moved = below >> np.uint64(shift) if shift > 0 else below << np.uint64(-shift)
+    signs = (given.astype(np.uint64) >> np.uint64(c.sign_shift)) << np.uint64(d.sign_shift)
+    top = d.fraction_bits + d.ignored_low
+    quiet = (((1 << d.exponent_bits) - 1) << top) | 1 << (top - 1)
+    nans = signs | np.uint64(quiet) | moved & np.uint64((1 << top) - 1)
+    return np.where(np.isnan(to_float(c, given)), nans.astype(d.dtype), rounded)

@@ -11,6 +11,7 @@ import numpy as np
 from golden.identify.diagnose.datapath.arrays import Array, in_register, modulo
 from golden.identify.diagnose.datapath.signals import ProductSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, change, fields, kinds_of, signal
+from golden.identify.diagnose.mutations.wiring import complemented_products
 from golden.identify.diagnose.mutations.words import OTHERS
 from golden.identify.diagnose.policy import RANGES
 from golden.model.instruction import Instruction
@@ -38,12 +39,18 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
             sign, word = ("minus", "small") if by < 0 else ("plus", "large")
             text = f"the exponents of the products are {abs(by)} too {word}"
             yield _product(f"product-exponent-{sign}-{abs(by)}", text, partial(_move_products, by=by), 1.0)
+        for name, other in OTHERS.items():
+            text = f"the exponent of {name} is subtracted from that of {other}, not added"
+            yield _product(f"{name}-exponent-subtracted", text, partial(_subtract, name=name))
         yield from _places(ins)
     # its width,
     yield from _narrow(ins)
     # its sign,
     if a.signed and b.signed:
-        yield from _signs()
+        yield from _signs(a.is_float)
+        if not a.is_float:
+            text = "a negative product is negated without adding the one (one's complement)"
+            yield _product("products-ones-complement", text, complemented_products)
     # and what zeros and special products do in the sum.
     if a.is_float and kinds_of(ins, Align):
         yield from _zeros()
@@ -79,6 +86,11 @@ def _wrap(s: ProductSignals, least: int, bits: int) -> None:
 
 def _move_products(s: ProductSignals, by: int | Array) -> None:
     s.products = replace(s.products, exponent=s.products.exponent + by, lsb=s.products.lsb + by)
+
+
+def _subtract(s: ProductSignals, name: str) -> None:
+    exponent = (s.a if name == "a" else s.b).exponent
+    _move_products(s, np.where(s.products.finite, -2 * exponent, 0))
 
 
 def _narrow(ins: Instruction) -> Iterator[Mutation]:
@@ -144,14 +156,20 @@ _SIGNS: dict[str, tuple[str, Callable[[ProductSignals], Array]]] = {
 """Wrong signs of a product."""
 
 
-def _signs() -> Iterator[Mutation]:
+def _signs(special: bool) -> Iterator[Mutation]:
+    """`special`: whether infinite products and zeros have both signs."""
+    kinds: list[tuple[str, str, Kind | None, float]] = [("", "a product", None, 1.0)]
+    kinds += [("infinite-", "an infinite product", Kind.INFINITY, 1.1)] * special
+    kinds += [("zero-", "a product that is zero", Kind.ZERO, 1.1)] * special
     for slug, (text, sign) in _SIGNS.items():
-        rule = partial(_set_sign, sign=sign)
-        yield _product(f"product-sign-{slug}", f"the sign of a product is {text}", rule, 1.0)
+        for prefix, what, kind, weight in kinds:
+            rule = partial(_set_sign, sign=sign, kind=kind)
+            yield _product(f"{prefix}product-sign-{slug}", f"the sign of {what} is {text}", rule, weight)
 
 
-def _set_sign(s: ProductSignals, sign: Callable[[ProductSignals], Array]) -> None:
-    s.products.sign = sign(s)
+def _set_sign(s: ProductSignals, sign: Callable[[ProductSignals], Array], kind: Kind | None) -> None:
+    there = np.True_ if kind is None else s.products.kind == kind
+    s.products.sign = np.where(there, sign(s), s.products.sign)
 
 
 def _invalid_products(ins: Instruction) -> Iterator[Mutation]:
@@ -162,8 +180,16 @@ def _invalid_products(ins: Instruction) -> Iterator[Mutation]:
             text = f"zero as {other} times infinity as {name} gives {word}, not NaN"
             rule = partial(_miss_invalid, name=name, answer=answer)
             yield _product(f"zero-times-infinite-{name}-is-{word}", text, rule)
+        if getattr(ins.formats[other], "exponent_bits", 0):
+            text = f"a subnormal number as {other} times infinity as {name} gives NaN, as zero does"
+            rule = partial(_take_for_zeros, name=name, hidden=1 << ins.formats[other].fraction_bits)
+            yield _product(f"subnormal-times-infinite-{name}-is-nan", text, rule)
     count = len(ins.program.operations[0].k_index)
     for j in range(count if count > 1 else 0):
+        for name, other in OTHERS.items():
+            text = f"zero as {other} times infinity as {name} in product k = {j} gives infinity, not NaN"
+            rule = partial(_miss_invalid, name=name, answer=Kind.INFINITY, element=j)
+            yield _product(f"zero-times-infinite-{name}-{j}-is-infinity", text, rule)
         for i in dict.fromkeys((0, (j - 1) % count, (j + 1) % count)):
             if i != j:
                 yield from _misplaced_tests(j, i)
@@ -171,24 +197,39 @@ def _invalid_products(ins: Instruction) -> Iterator[Mutation]:
 
 def _misplaced_tests(to: int, of: int) -> Iterator[Mutation]:
     for name, other in OTHERS.items():
-        text = f"the test for an infinite {name} times zero in product k = {to} looks at {other} of k = {of}"
-        rule = partial(_misplace_test, name=name, to=to, of=of)
-        yield _product(f"invalid-{name}-{to}-by-{other}-{of}", text, rule, 1.2)
+        for kind, slug, says in (
+            (Kind.INFINITY, "invalid", f"an infinite {name} times zero"),
+            (Kind.ZERO, "invalid-zero", f"zero as {name} times infinity"),
+        )[: 2 if abs(of - to) == 1 else 1]:
+            text = f"the test for {says} in product k = {to} looks at {other} of k = {of}"
+            rule = partial(_misplace_test, name=name, kind=kind, to=to, of=of)
+            yield _product(f"{slug}-{name}-{to}-by-{other}-{of}", text, rule, 1.2)
 
 
-def _miss_invalid(s: ProductSignals, name: str, answer: Kind) -> None:
+def _miss_invalid(s: ProductSignals, name: str, answer: Kind, element: int | None = None) -> None:
+    """For one element alone, or for all."""
     infinite = getattr(s, name).kind == Kind.INFINITY
+    if element is not None:
+        infinite = infinite & (np.arange(infinite.shape[1]) == element)
     missed = s.invalid & infinite
     s.invalid = s.invalid & ~infinite
     s.products.kind = np.where(missed, int(answer), s.products.kind)
 
 
-def _misplace_test(s: ProductSignals, name: str, to: int, of: int) -> None:
-    """The test whose own side is infinite reads the other side from another element."""
+def _take_for_zeros(s: ProductSignals, name: str, hidden: int) -> None:
+    """The test for zero uses only the exponent."""
+    infinite, other = getattr(s, name), getattr(s, OTHERS[name])
+    small = (other.kind == Kind.FINITE) & (other.significand < hidden)
+    s.invalid = s.invalid | ((infinite.kind == Kind.INFINITY) & small)
+
+
+def _misplace_test(s: ProductSignals, name: str, kind: Kind, to: int, of: int) -> None:
+    """The test whose own side is of a kind reads the other side from another element."""
     mine, others = getattr(s, name), getattr(s, OTHERS[name])
     if max(to, of) >= mine.kind.shape[1]:  # operations of one program may take unequal parts of k
         return
-    other_test = (mine.kind[:, to] == Kind.ZERO) & (others.kind[:, to] == Kind.INFINITY)
+    other = Kind.ZERO if kind == Kind.INFINITY else Kind.INFINITY
+    other_test = (mine.kind[:, to] == other) & (others.kind[:, to] == kind)
     s.invalid = s.invalid.copy()
-    here = (mine.kind[:, to] == Kind.INFINITY) & (others.kind[:, of] == Kind.ZERO)
+    here = (mine.kind[:, to] == kind) & (others.kind[:, of] == other)
     s.invalid[:, to] = other_test | (here & (s.products.kind[:, to] != Kind.NAN))

@@ -41,6 +41,12 @@ class _Parts:
         return self.products + self.c
 
     @property
+    def held(self) -> Any:
+        """The content of a register of the result's format, with its sign."""
+        low = self.code
+        return low - ((low >> (self.d.bits - 1)) << self.d.bits) if self.d.signed else low
+
+    @property
     def code(self) -> Any:
         """The bits of the result, without a sign."""
         return self.whole & ((1 << self.d.bits) - 1)
@@ -60,7 +66,9 @@ class _Relation:
 
 def relations(ins: Instruction) -> Iterator[Mutation]:
     """Every relation that is meaningful for the result of a unit."""
-    if not ins.formats["d"].is_float and _is_exact(ins):
+    if ins.formats["d"].is_float:
+        yield from _significands(ins.formats["d"])
+    elif _is_exact(ins):
         for one in _integers(ins):
             answer = partial(_answer, relation=one)
             yield Mutation(one.slug, one.text, _AFTER_FAULTS, answer=answer, symptom=one.symptom)
@@ -98,6 +106,8 @@ def _integers(ins: Instruction) -> Iterator[_Relation]:
         yield _Relation("products-minus-c", "c is subtracted: products - c", lambda p: p.products - p.c)
     yield _Relation("result-negated", "the result negated", lambda p: -p.whole)
     yield _Relation("result-complemented", "every bit of the result inverted", lambda p: ~p.whole)
+    if d.signed:
+        yield _Relation("result-absolute", "the absolute value of the result", lambda p: abs(p.held))
     if ins.formats["a"].bits + ins.formats["b"].bits > d.bits:
         upper = f"the upper half of the product (bits {d.bits} and up) in place of the lower one"
         yield _Relation("result-upper-half", upper, lambda p: p.whole >> d.bits)
@@ -105,6 +115,8 @@ def _integers(ins: Instruction) -> Iterator[_Relation]:
         yield _Relation("result-upper-half-unsigned", text, lambda p: p.whole >> d.bits, unsigned=True)
     # shifted right: of the exact sum, or of the bits of the result with its sign or zeros above
     registers = {"": ("", "whole"), "-zeros": (", zeros above it", "code")}
+    if _overflows(ins):
+        registers["-held"] = (", its own sign above it", "held")
     if ins.formats["a"].bits + ins.formats["b"].bits > d.bits:
         registers["-unsigned"] = (", as a product of operands without a sign", "whole")
     for n in range(1, d.bits):
@@ -115,6 +127,13 @@ def _integers(ins: Instruction) -> Iterator[_Relation]:
             shifted = partial(_shifted_right, register=register, by=n)
             unsigned = slug == "-unsigned"
             yield _Relation(f"result-times-2-to-minus-{n}{slug}", text, shifted, True, unsigned)
+
+
+def _overflows(ins: Instruction) -> bool:
+    """Whether an exact sum may exceed the range of the result."""
+    a, b, d = (ins.formats[name] for name in "abd")
+    most = a.bits + b.bits + (ins.k - 1).bit_length()
+    return d.signed and ("c" not in ins.absent or most > d.bits)
 
 
 def _shifted_left(parts: _Parts, by: int) -> Any:
@@ -152,3 +171,24 @@ def _values(fmt: Format, codes: Bits, unsigned: bool, short: bool = False) -> An
 
 
 # Floats -----------------------------------------------------------------------------------------------------
+
+
+def _significands(fmt: Format) -> Iterator[Mutation]:
+    """Significands whose hidden bit is one place away from the exponent's."""
+    if fmt.exponent_bits == 0 or fmt.fraction_bits < 2:
+        return
+    for slug, by, which in (("right", -1, "high"), ("left", 1, "low")):
+        text = f"the fraction of a normal result is taken one place too {which} of its significand"
+        rule = partial(_move_fraction, fmt, by)
+        yield Mutation(f"result-fraction-shifted-{slug}", text, _AFTER_FAULTS, result=rule)
+
+
+def _move_fraction(fmt: Format, by: int, codes: Bits) -> Bits:
+    word, low = fmt.dtype.type, fmt.ignored_low
+    field = (1 << fmt.fraction_bits) - 1
+    exponents = codes >> word(low + fmt.fraction_bits) & word((1 << fmt.exponent_bits) - 1)
+    normal = (exponents != 0) & (exponents != word((1 << fmt.exponent_bits) - 1))
+    fraction = codes >> word(low) & word(field)
+    whole = fraction | word(1 << fmt.fraction_bits)
+    moved = (whole >> word(1) if by < 0 else whole << word(1)) & word(field)
+    return np.where(normal, codes & ~word(field << low) | moved << word(low), codes)

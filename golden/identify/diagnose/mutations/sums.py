@@ -272,6 +272,25 @@ def _aligned(ins: Instruction) -> Iterator[Mutation]:
     for late, slug, word in NEIGHBOURS:
         text = f"the sum gets the largest exponent of the vector {word}"
         yield _in_sum(f"exponent-of-vector-{slug}", text, partial(_take_exponent, late=late), in_order=True)
+    text = "the sum gets the exponent 0, not the largest one of its terms"
+    yield _in_sum("exponent-always-0", text, lambda s: _move(s, -s.exponent))
+    bits = [n for step in ins.program.steps_of(Align) for _, n in step.fraction_bits]
+    for width in range(max(bits) + 2, max(bits) + 10):
+        text = f"a negative sum is not negated: the word of {width} bits is taken for its magnitude"
+        rule = sets(total=lambda s, n=width: np.where(s.total < 0, -modulo(s.total, n), s.total))
+        yield _in_sum(f"negative-sum-kept-{width}", text, rule)
+    for places in range(RANGES.carries):
+        text = f"the leading one of a sum is not seen from 2^{places} times the largest exponent up"
+        yield _in_sum(f"sum-top-plus-{places}", text, partial(_lose_top, places=places))
+
+
+def _lose_top(s: TotalSignals, places: int) -> None:
+    """The leading one is searched only in the bits that the terms have, and is shifted out with the carries.
+    If no lower bit is one, nothing is shifted."""
+    magnitude = np.abs(s.total)
+    kept: Array = low_bits(magnitude, np.maximum(s.exponent + places - s.lsb, 0))
+    kept = np.where((kept == 0) & ~s.sticky, magnitude, kept)
+    s.total = np.where(s.total < 0, -kept, kept)
 
 
 def _carries(ins: Instruction, kind: type[Step]) -> Iterator[Mutation]:
@@ -348,12 +367,18 @@ def _sign_zero(
 def _negations(ins: Instruction) -> Iterator[Mutation]:
     text = "a negative sum is inverted to a magnitude, without the one of a negation"
     yield _in_sum("sum-ones-complement", text, _invert_register, 1.0)
+    if kinds_of(ins, Align):
+        text = "a negative sum is inverted to a magnitude, without the one, in the aligned terms' last place"
+        rule = sets(total=lambda s: np.where(s.total < 0, s.total + 1, s.total))
+        yield _in_sum("sum-ones-complement-aligned", text, rule)
     if any(step.cut == "sticky_or" for step in ins.program.steps_of(Align)):
         text = (
             "the sticky bit lies below the signed sum, not below its magnitude: where the sum is negative it "
             "makes the magnitude smaller"
         )
         yield _in_sum("sticky-negated", text, lambda s: _add_below(s, s.sticky & (s.total < 0)), 1.0)
+        text = "the sticky bit makes the magnitude of every sum smaller, not larger"
+        yield _in_sum("sticky-against-sum", text, lambda s: _add_below(s, s.sticky & (s.total != 0)))
 
 
 def _short_register(ins: Instruction) -> Iterator[Mutation]:
@@ -405,7 +430,11 @@ def _move(s: TotalSignals, by: Array) -> None:
 
 
 def _integer_totals(ins: Instruction) -> Iterator[Mutation]:
-    """The sum of the products in too few bits, before c is added."""
+    """The sum of the products in too few bits, before c is added; and a clamp that always acts."""
+    for slug, low, high in (("", True, True), ("negative-", True, False), ("positive-", False, True)):
+        text = f"every {slug.replace('-', ' ')}sum becomes the largest or the least number"
+        rule = partial(_saturate, largest=ins.formats["d"].largest, low=low, high=high)
+        yield _total(f"{slug}always-saturated", text, rule)
     if any(step.overflow == "saturate" for step in ins.program.steps_of(Round)):
         yield from _clamps(ins.formats["d"])
     if not any("c" in step.of and len(step.of) > 1 for step in ins.program.steps_of(Sum)):
@@ -419,16 +448,34 @@ def _integer_totals(ins: Instruction) -> Iterator[Mutation]:
 
 
 def _clamps(fmt: Format) -> Iterator[Mutation]:
-    """Clamps whose comparison is off by one."""
+    """Clamps whose comparison is off by one, that read too few upper bits, or that give another value."""
     ends = {"upper": (fmt.largest, 1), "lower": (-(1 << fmt.integer_bits - 1) if fmt.signed else 0, -1)}
-    for name, (end, beyond) in ends.items():
-        what, near, last = ("above", "below", "largest") if beyond > 0 else ("below", "above", "least")
+    for name, other in (("upper", "lower"), ("lower", "upper")):
+        end, beyond = ends[name]
+        what, near = (
+            ("above the largest", "below the largest")
+            if beyond > 0
+            else ("below the least", "above the least")
+        )
         late = lambda s, n=end + beyond: s.total == n  # noqa: E731
-        text = f"a sum that is one {what} the {last} number is not clamped: it wraps"
+        text = f"a sum that is one {what} number is not clamped: it wraps"
         yield _total(f"clamp-{name}-one-late", text, _replacing(late, fmt), 1.0)
         early = lambda s, n=end - beyond: s.total == n  # noqa: E731
-        text = f"a sum that is one {near} the {last} number is clamped"
+        text = f"a sum that is one {near} number is clamped"
         yield _total(f"clamp-{name}-one-early", text, _replacing(early, fmt, end), 1.0)
+        past = lambda s, e=end, b=beyond: (s.total - e) * b > 0  # noqa: E731
+        for slug, word, value in (
+            ("other-end", "the other end of the range", ends[other][0]),
+            ("zero", "0", 0),
+            ("wraps", "its low bits", None),
+        ):
+            text = f"a sum {what} number becomes {word}"
+            yield _total(f"clamp-{name}-{slug}", text, _replacing(past, fmt, value))
+    for more in range(1, RANGES.unseen + 1):
+        place = fmt.integer_bits - fmt.signed + more
+        unseen = lambda s, n=1 << place: (s.total < n) & (s.total >= -n * fmt.signed)  # noqa: E731
+        text = f"an overflow is seen from 2^{place} up alone: what is less wraps"
+        yield _total(f"clamp-from-2-to-{place}", text, _replacing(unseen, fmt))
 
 
 def _replacing(
@@ -444,6 +491,11 @@ def _replacing(
         )
 
     return sets(total=lambda s: np.where(there(s), wrapped(s.total) if value is None else value, s.total))
+
+
+def _saturate(s: TotalSignals, largest: int, low: bool, high: bool) -> None:
+    limited = np.where((s.total < 0) & low, -largest - 1, s.total)
+    s.total = np.where((s.total >= 0) & high, largest, limited)
 
 
 def _hold_products(s: TotalSignals, bits: int, signed: bool) -> None:

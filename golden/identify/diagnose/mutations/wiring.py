@@ -1,5 +1,5 @@
-"""Operands from the wrong place: one used twice, an element of another index, and integers with a wrong
-sign."""
+"""Operands from the wrong place: one used twice, an element of another index, a field of the other factor,
+and integers with a wrong sign."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from golden.identify.diagnose.datapath.signals import OperandSignals
+from golden.identify.diagnose.datapath.signals import OperandSignals, ProductSignals
 from golden.identify.diagnose.mutations.mutation import Mutation, signal
 from golden.identify.diagnose.mutations.words import OTHERS
 from golden.identify.diagnose.policy import RANGES
@@ -67,12 +67,29 @@ def _ordered(slug: str, text: str, names: str, order: Sequence[int], weight: flo
 
 
 def signals(ins: Instruction) -> Iterator[Mutation]:
-    """The signs of integers."""
+    """Fields of one factor taken from the other, and the signs of integers."""
     if "b" in ins.absent:
         return
+    a, b = ins.formats["a"], ins.formats["b"]
+    if a.is_float and a == b:
+        for name, other in OTHERS.items():
+            for field, what in (("significand", "significand"), ("exponent", "exponent")):
+                text = f"the {what} of {name} is that of {other}"
+                rule = partial(_take_field, field=field, name=name, other=other)
+                yield _operands(f"{name}-{field}-of-{other}", text, rule)
     for name in "ab":
         if not ins.formats[name].is_float:
             yield from _integer_signs(ins, name)
+
+
+def _take_field(s: OperandSignals, field: str, name: str, other: str) -> None:
+    """For finite numbers; zeros and special values are detected by their codes."""
+    mine, its = s.numbers[name], s.numbers[other]
+    both = mine.finite & its.finite
+    if field == "exponent":
+        s.move(name, np.where(both, its.exponent - mine.exponent, 0))
+    else:
+        s.numbers[name] = replace(mine, significand=np.where(both, its.significand, mine.significand))
 
 
 def _integer_signs(ins: Instruction, name: str) -> Iterator[Mutation]:
@@ -153,3 +170,11 @@ def _complement(s: OperandSignals, name: str, k: int | None) -> None:
     there = numbers.sign if k is None else numbers.sign & (np.arange(numbers.sign.shape[1]) == k)
     significand = np.where(there, numbers.significand - 1, numbers.significand)
     s.numbers[name] = replace(numbers, significand=significand)
+
+
+def complemented_products(s: ProductSignals) -> None:
+    """Negative products that are negated without adding the one."""
+    products = s.products
+    products.significand = np.where(
+        products.sign & products.finite, products.significand + 1, products.significand
+    )
