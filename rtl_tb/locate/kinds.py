@@ -275,8 +275,8 @@ def _names(at: SyntaxSite) -> Iterator[Draft]:
     others = at.scope.alike(name, at.names)
     if at.is_target:  # nothing else drives what may stand there
         free = {*at.scope.assigned_in(at.procedure), *at.scope.undriven(at.procedure is not None)}
-        beside = set(_NAMES.findall(at.text(parent))) if parent is not None and _joins(parent) else set()
-        others = [other for other in others if other in free and other not in beside]
+        joined = set(_NAMES.findall(at.text(parent))) if parent is not None and _joins(parent) else set()
+        others = [other for other in others if other in free and other not in joined]
     elif type(at.node).__name__ == "IdentifierNameSyntax":
         others = [*others[:2], *at.scope.resized(name), *others[2:]]
     yield from ((token.range, other) for other in others)
