@@ -41,7 +41,7 @@ TRAFFIC: dict[str, str] = {
     "c same": "c == pc && any",
     "a same alone": "a == pa && b != pb && c != pc && any",
     "b same alone": "b == pb && a != pa && c != pc && any",
-    "b same but for one bit": "b != pb && b[BW-2:0] == pb[BW-2:0] && any",
+    "b same but for one bit": "$onehot(b ^ pb) && any",
     "b and c same": "b == pb && c == pc && a != pa && any",
     "all same": "a == pa && b == pb && c == pc && any",
     "a as two before": "a == ppa && a != pa && any",
