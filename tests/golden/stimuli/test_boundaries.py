@@ -461,18 +461,23 @@ def test_one_bit_alone_in_a_nan_in_a_subnormal_and_after_cancellation() -> None:
     assert min(met) >= LEAST, met
 
 
+def class_pairs_of_a_default_run(ins: Instruction) -> dict[str, Any]:
+    """As many as 200,000 default vectors have."""
+    share = BOUNDARY_WEIGHT / sum(DEFAULT_WEIGHTS.values())
+    return generate(ins, "class_pairs", int(200_000 * share), np.random.default_rng(1))
+
+
 @pytest.mark.parametrize("nan", [True, False])
 def test_both_factors_of_each_product_are_nans_and_infinities(nan: bool) -> None:
     """And nothing else is special: what XORs the flags of the factors in place of ORing them shows."""
     ins = golden.instruction("hopper", "HMMA.16816.F32")
-    share = BOUNDARY_WEIGHT / sum(DEFAULT_WEIGHTS.values())
-    drawn = generate(ins, "class_pairs", int(COUNT * share), np.random.default_rng(1))
+    drawn = class_pairs_of_a_default_run(ins)
     bits = {name: drawn[name] & 0x7FFF for name in "ab"}
     special = {name: codes >= 0x7C00 for name, codes in bits.items()}
     right = {name: (codes > 0x7C00) if nan else (codes == 0x7C00) for name, codes in bits.items()}
     alone = (special["a"] | special["b"]).sum(1) == 1
     finite = (drawn["c"] & 0x7FFFFFFF) < 0x7F800000
-    assert (right["a"] & right["b"])[alone & finite].sum(0).min() >= LEAST
+    assert (right["a"] & right["b"])[alone & finite].sum(0).min() >= 20
 
 
 def test_neighbours_of_a_power_of_two_cancel() -> None:
@@ -493,9 +498,7 @@ def test_a_nan_as_a_scale_meets_a_zero_as_the_other_in_each_block() -> None:
     name = (
         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
     )
-    share = BOUNDARY_WEIGHT / sum(DEFAULT_WEIGHTS.values())
-    ins = golden.instruction("rtx_blackwell", name)
-    drawn = generate(ins, "class_pairs", int(200_000 * share), np.random.default_rng(1))
+    drawn = class_pairs_of_a_default_run(golden.instruction("rtx_blackwell", name))
     a, b = (drawn[scale] & 0x7F for scale in ("scale_a", "scale_b"))
     alone = ((a == 0x7F) | (b == 0x7F)).sum(1) == 1
     for nan, zero in ((a, b), (b, a)):
