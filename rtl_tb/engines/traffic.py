@@ -117,7 +117,10 @@ def plan(traffic: Traffic, count: int) -> Plan:
     lone_stall = 64
     if longest_gap and longest_stall is not None and longest_gap - 1 != longest_stall:
         stalls[longest_gap - 1] = ENGAGED | lone_stall
-    return Plan(gaps, stalls, _others(count, other), _resets(traffic.resets, count, reset))
+    drawn = Plan(gaps, stalls, _others(count, other), _resets(traffic.resets, count, reset))
+    for name in COLUMNS:
+        getattr(drawn, name).flags.writeable = False  # it is kept, and handed to everyone
+    return drawn
 
 
 def waits(share: float, count: int, rng: np.random.Generator) -> Words:
@@ -138,7 +141,7 @@ def waits(share: float, count: int, rng: np.random.Generator) -> Words:
 def _with_a_long_one(words: Words) -> int | None:
     """Makes one of many waits the longest, in the part without resets, and says where it is; None of few."""
     waiting = np.flatnonzero(words)
-    if len(waiting) < 16:
+    if len(waiting) < 16:  # few waits belong to a short run
         return None
     # The middle of the last part. Longer than an 8-bit counter counts, and in runs of many vectors one more
     # than the power of two that is an eighth of them, up to what a 16-bit counter counts.
