@@ -18,8 +18,8 @@ from golden.identify.blackbox.dissecting import dissect
 from golden.kernels.finding import find_plan
 from golden.kernels.invariance import invariance, tensor_parallel
 from golden.kernels.masks import sum_tree
-from golden.kernels.plan import Plan, plan
-from golden.kernels.plan_files import load_plan, plans
+from golden.kernels.plan import Plan
+from golden.kernels.plan_files import load_plan, plan, plans
 from golden.kernels.product import gemm
 from golden.model.instruction import Evidence, Instruction
 from golden.number.formats import Format, formats, from_float, get_format, to_float

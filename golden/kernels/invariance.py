@@ -23,8 +23,8 @@ from golden.kernels.candidates import cuts
 from golden.kernels.finding import search
 from golden.kernels.layers import CANCELLING, NORMAL, Answer, Layer, Recorded
 from golden.kernels.order import parts
-from golden.kernels.plan import Plan, build, plan
-from golden.kernels.plan_files import gemv, named
+from golden.kernels.plan import Plan, build
+from golden.kernels.plan_files import gemv, named, plan
 from golden.kernels.product import gemm
 from golden.number.formats import get_format, to_float
 

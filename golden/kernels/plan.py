@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.catalog.lookup import resolve
-from golden.errors import OperandError, UnknownArithmeticError, UnknownNameError, nearest
+from golden.errors import OperandError
 from golden.kernels.conversion import can_convert
 from golden.kernels.options import Options, check_options
 from golden.model.instruction import Evidence, Instruction
@@ -125,45 +124,6 @@ class Plan:
         """
         own = {one.name: getattr(self.options, one.name) for one in fields(Options)} | options
         return build(self.instruction, own)
-
-
-def plan(architecture: str | Instruction, instruction: str | None = None, **options: Any) -> Plan:
-    """Makes an accumulation plan.
-
-    Args:
-        architecture: "hopper"; or an Instruction (of `golden.load_instruction`, say), and no name.
-        instruction: a PTX, SASS or AMD name, the .yaml file of a unit, or the name of one of
-            `golden.plans(architecture)`, whose options those that are given replace.
-        options: the keys of golden.kernels.options.Options.
-
-    Raises:
-        UnknownNameError: no such architecture, instruction or plan.
-        UnknownArithmeticError: the architecture has the instruction, but what it computes is not public.
-        OperandError: an option is unknown or wrong, or does not go with the others or with the instruction.
-    """
-    if isinstance(architecture, Instruction):
-        if instruction is not None:
-            raise OperandError(
-                "argument 'instruction' was given together with an Instruction, expected one of them"
-            )
-        return build(architecture, options)
-    if instruction is None:
-        raise OperandError(
-            f"argument 'instruction' is missing: expected an instruction or a plan of {architecture}"
-        )
-    from golden.kernels.plan_files import named, plans
-
-    found = named(architecture, instruction)
-    if found is not None:
-        return found.but(**options) if options else found
-    try:
-        unit = resolve(instruction, architecture)
-    except UnknownArithmeticError:
-        raise
-    except UnknownNameError as error:
-        near = nearest(instruction, (one.name for one in plans(architecture)))
-        raise UnknownNameError(f"{error}{near.replace('nearest', 'nearest plans', 1)}") from None
-    return build(unit, options)
 
 
 def build(instruction: Instruction, given: dict[str, Any], fail: Fail | None = None, **more: Any) -> Plan:

@@ -13,10 +13,17 @@ from golden.catalog.families import fill
 from golden.catalog.lookup import instruction, resolve
 from golden.catalog.resolver import resolver
 from golden.catalog.unit_files import build_instruction
-from golden.errors import MmagoldError, OperandError, SpecError
+from golden.errors import (
+    MmagoldError,
+    OperandError,
+    SpecError,
+    UnknownArithmeticError,
+    UnknownNameError,
+    nearest,
+)
 from golden.files.escape import one_line
 from golden.kernels.options import KEYS
-from golden.kernels.plan import OWN, Fail, Plan, build, plan
+from golden.kernels.plan import OWN, Fail, Plan, build
 from golden.model.instruction import CUSTOM, Evidence, Instruction
 from golden.paths import spec_folder
 from golden.values import Anything, Choice, Key, Line, Many, Mapping, Table, Text
@@ -75,6 +82,43 @@ def plans(architecture: str) -> list[Plan]:
 def named(architecture: str, name: str) -> Plan | None:
     """The plan of that name, None where there is none. Raises as `plans`."""
     return _named(resolver().called(architecture)).get(name)
+
+
+def plan(architecture: str | Instruction, instruction: str | None = None, **options: Any) -> Plan:
+    """Makes an accumulation plan.
+
+    Args:
+        architecture: "hopper"; or an Instruction (of `golden.load_instruction`, say), and no name.
+        instruction: a PTX, SASS or AMD name, the .yaml file of a unit, or the name of one of
+            `golden.plans(architecture)`, whose options those that are given replace.
+        options: the keys of golden.kernels.options.Options.
+
+    Raises:
+        UnknownNameError: no such architecture, instruction or plan.
+        UnknownArithmeticError: the architecture has the instruction, but what it computes is not public.
+        OperandError: an option is unknown or wrong, or does not go with the others or with the instruction.
+    """
+    if isinstance(architecture, Instruction):
+        if instruction is not None:
+            raise OperandError(
+                "argument 'instruction' was given together with an Instruction, expected one of them"
+            )
+        return build(architecture, options)
+    if instruction is None:
+        raise OperandError(
+            f"argument 'instruction' is missing: expected an instruction or a plan of {architecture}"
+        )
+    found = named(architecture, instruction)
+    if found is not None:
+        return found.but(**options) if options else found
+    try:
+        unit = resolve(instruction, architecture)
+    except UnknownArithmeticError:
+        raise
+    except UnknownNameError as error:
+        near = nearest(instruction, (one.name for one in plans(architecture)))
+        raise UnknownNameError(f"{error}{near.replace('nearest', 'nearest plans', 1)}") from None
+    return build(unit, options)
 
 
 def load_plan(path: str | Path) -> Plan:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from golden.errors import DTypeError, OperandError, ShapeError
 from golden.kernels.conversion import encode
 from golden.kernels.libdevice import LN_2, exp, log, unit
-from golden.kernels.plan import Plan, build, plan
-from golden.kernels.plan_files import fma
+from golden.kernels.plan import Plan, build
+from golden.kernels.plan_files import fma, plan
 from golden.kernels.product import gemm
 from golden.kernels.reductions import in_halves, in_turn, padded
 from golden.kernels.sums import fused

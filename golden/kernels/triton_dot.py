@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, ShapeError, UnknownNameError, nearest
-from golden.kernels.plan import Plan, build, plan
-from golden.kernels.plan_files import fma
+from golden.kernels.plan import Plan, build
+from golden.kernels.plan_files import fma, plan
 from golden.kernels.product import gemm
 from golden.number.formats import get_format
 

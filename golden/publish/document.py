@@ -26,6 +26,7 @@ from golden import __version__
 from golden.catalog import architectures
 from golden.catalog.lookup import resolve
 from golden.catalog.resolver import resolver
+from golden.catalog.unit_text import unit_text
 from golden.errors import DocsError, UnknownNameError, missing, nearest
 from golden.explain.markdown import SITE
 from golden.explain.modes import modes_markdown
@@ -39,6 +40,7 @@ from golden.publish import instruction_page, typst_writer
 from golden.publish.evidence import figures
 from golden.publish.families import Group, group_of, groups, own_group
 from golden.publish.variants import captured_cell, captured_entry, sass_text
+from golden.vectors.c_header import identifier
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -178,7 +180,7 @@ def _architecture(name: str) -> str:
     for number, group in enumerate(groups(name)):
         parts += [
             f"### {group.title}",
-            _deeper(_own_ids("\n\n".join(instruction_page.brief(group)), f"g{number}-"), 2),
+            _deeper(_own_ids("\n\n".join(instruction_page.brief(group)), f"g{number}-")),
         ]
     return "\n\n".join(parts) + "\n"
 
@@ -194,12 +196,12 @@ def _own_ids(text: str, prefix: str) -> str:
     return text
 
 
-def _deeper(text: str, levels: int) -> str:
-    """The headings of a text moved down, those in code left alone."""
+def _deeper(text: str) -> str:
+    """The headings of a text moved down by two levels, those in code left alone."""
     lines, fenced = [], False
     for line in text.split("\n"):
         fenced ^= bool(_FENCE.match(line))
-        lines.append("#" * levels + line if line.startswith("#") and not fenced else line)
+        lines.append("##" + line if line.startswith("#") and not fenced else line)
     return "\n".join(lines)
 
 
@@ -370,3 +372,12 @@ def _variant_dict(ins: Instruction) -> dict[str, Any]:
 def _timing(ins: Instruction) -> list[dict[str, Any]]:
     keys = ("quantity", "warps", "ilp", "low", "high", "unit", "device", "table")
     return [{**{key: getattr(one, key) for key in keys}, "variant": one.key.variant} for one in figures(ins)]
+
+
+def files(group: Group) -> Iterator[tuple[str, str]]:
+    """The files of the site that hold a page's example variant for programs: path and content."""
+    stem, ins = group.path.removesuffix(".md"), group.representative
+    yield f"{stem}.json", json.dumps(as_dict(ins), indent=1) + "\n"
+    unit = unit_text(ins, identifier(ins.name))
+    if unit is not None:
+        yield f"{stem}.yaml", unit

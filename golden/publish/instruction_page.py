@@ -8,7 +8,6 @@ unit (`families.own_group`).
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Hashable, Iterator
 from functools import partial
 
@@ -26,7 +25,6 @@ from golden.publish.program_text import changed_parameters, program_text, summin
 from golden.publish.templating import Page, render
 from golden.publish.variants import sass_text
 from golden.registers.layouts import Layout
-from golden.vectors.c_header import identifier
 
 
 def pages() -> list[Page]:
@@ -108,17 +106,6 @@ def _where(group: Group) -> str:
         recorded=group.architecture if any(map(variants.captured_entry, group.variants)) else "",
         name=name_argument(ins),
     )
-
-
-def files(group: Group) -> Iterator[tuple[str, str]]:
-    """The files of the site that hold a page's example variant for programs: path and content."""
-    from golden.publish.document import as_dict
-
-    stem, ins = group.path.removesuffix(".md"), group.representative
-    yield f"{stem}.json", json.dumps(as_dict(ins), indent=1) + "\n"
-    unit = unit_text(ins, identifier(ins.name))
-    if unit is not None:
-        yield f"{stem}.yaml", unit
 
 
 _TITLES = {

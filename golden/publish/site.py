@@ -17,7 +17,7 @@ from golden.catalog import architectures
 from golden.errors import DocsError, missing
 from golden.files.output import put_folder, workplace
 from golden.paths import docs_folder
-from golden.publish import claims, instruction_page, schema, slots, sphinx_source, stale
+from golden.publish import claims, document, schema, slots, sphinx_source, stale
 from golden.publish.explorer import build as explorer
 from golden.publish.families import groups
 from golden.publish.sphinx_source import Progress
@@ -81,7 +81,7 @@ def build(
 def _for_programs() -> Iterator[tuple[str, str]]:
     for architecture in architectures.architectures():
         for group in groups(architecture):
-            yield from instruction_page.files(group)
+            yield from document.files(group)
 
 
 def check_out(out: Path) -> None:

@@ -21,7 +21,7 @@ from long_run import long_after
 
 import golden
 from golden import stimuli
-from golden.publish import instruction_page, variants
+from golden.publish import document, instruction_page, variants
 from golden.publish.explorer.address import INDEX
 from golden.publish.families import Group, groups
 from golden.publish.templating import Page
@@ -318,7 +318,7 @@ def test_parameters_are_the_spec_s() -> None:
 def test_links_lead_to_pages_of_the_site(path: str) -> None:
     known = {page.path for page in instruction_page.pages()}
     group = next(one for one in groups(path.split("/")[0]) if one.path.endswith(f"{path}.md"))
-    known.update(name for name, _ in instruction_page.files(group))
+    known.update(name for name, _ in document.files(group))
     for target in re.findall(r"\(site:([^)#]+)", text(path)):
         folder = target.split("/")[0]
         if folder == "instructions":
