@@ -10,10 +10,10 @@ datapath are named after its steps; equal operations of a chain share them, exce
 operation i`.
 
 `point` says what a coverpoint is, `classes` sorts the codes of a format. `operands`, `multiply_align`,
-`sum_round`, `results`, `flags` and `sequences` hold the coverpoints of these parts of a unit, each with its
-bins and its counting; `held` finds what can be c where the unit keeps it. What is counted are the numbers
-that the C core itself read, made and wrote (golden/model/registers.py); a dot product whose special values
-end an operation falls into no bin of the steps behind.
+`sum_round`, `results`, `flags` and `accumulator` hold the coverpoints of these parts of a unit, each with its
+bins and its counting; `accumulator` also finds what can be c where the unit keeps it. What is counted are the
+numbers that the C core itself read, made and wrote (golden/model/registers.py); a dot product whose special
+values end an operation falls into no bin of the steps behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import assert_never
 
 import numpy as np
 
-from golden.cover.points.accumulator import accumulator_range
+from golden.cover.points.accumulator import accumulator_range, sequence_points, sequence_samples
 from golden.cover.points.flags import flag_points, flag_samples
 from golden.cover.points.multiply_align import (
     align_points,
@@ -37,7 +37,6 @@ from golden.cover.points.multiply_align import (
 from golden.cover.points.operands import operand_points, operand_samples
 from golden.cover.points.point import Array, Coverpoint, Sample, stage_name, united
 from golden.cover.points.results import result_points, result_samples
-from golden.cover.points.sequences import sequence_points, sequence_samples
 from golden.cover.points.sum_round import round_points, round_samples, sum_points, sum_samples
 from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction

@@ -4,21 +4,35 @@
 It is found by asking again and again what d can be, first of c = +0 alone, then of c that is +0 or such a d,
 until nothing new comes. Sums grow on and on, floats until a dot product is too small to change them; what
 takes more than 2**32 dot products in a row, seconds of a real unit, counts as out of reach.
+
+And its coverpoints: how dot products follow one another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
+import numpy as np
+
+from golden.cover.points.classes import accumulator_bins, coarse_bins, coarse_of
+from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.results import can_wrap, final_total, result_points
 from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
+from golden.model.registers import decode
 from golden.number.rounding import ROUNDINGS
 from golden.program.bounds import Bounds, either, exponent_of, kept_bits, of_format, of_zero, result_of
+from golden.program.state import before, places
 from golden.program.steps import Align, Multiply, Sum
+
+_PART = "sequence"
+_LENGTHS = ((1, "1"), (2, "2"), (8, "3..8"), (1 << 62, "9 or more"))
+"""How many dot products a sum has so far: up to, and what the bin is called."""
+_IN_A_ROW = ("no clear, no clear", "no clear, clear", "clear, no clear", "clear, clear")
+_WITH_LOAD = ("no load, no load", "no load, load", "load, no load", "load, load")
 
 
 def accumulator_range(units: Sequence[Instruction]) -> AccumulatorRange:
@@ -98,3 +112,38 @@ def _made(unit: Instruction, held: AccumulatorRange, ends: tuple[Fraction, Fract
         high = max(span.low, min(exponent_of(size), fmt.max_exponent))
         return replace(span, greatest=greatest, least=least, high=high)
     return replace(of_format(fmt, 1), greatest=greatest, least=least, significands=ends)
+
+
+# How dot products follow one another ------------------------------------------------------------------------
+
+
+def sequence_points(ins: Instruction, held: AccumulatorRange | None, load: bool) -> list[Coverpoint]:
+    """Any order can be given; what `clear`, or `load`, finds is what the unit can hold."""
+    fmt = ins.formats["c"]
+    loads = [
+        Coverpoint(_PART, "load of two dot products in a row", dict.fromkeys(_WITH_LOAD, True)),
+        Coverpoint(_PART, "class of what load replaces", coarse_bins(fmt, accumulator_bins(fmt, held))),
+    ]
+    return [
+        Coverpoint(_PART, "clear", {"unset": True, "set": True}),
+        Coverpoint(_PART, "dot products since clear", {label: True for _, label in _LENGTHS}),
+        Coverpoint(_PART, "clear of two dot products in a row", dict.fromkeys(_IN_A_ROW, True)),
+        Coverpoint(_PART, "class of what clear forgets", coarse_bins(fmt, accumulator_bins(fmt, held))),
+        *(loads if load else []),
+    ]
+
+
+def sequence_samples(ins: Instruction, clear: Array, d: Array, load: Array | None = None) -> Iterator[Sample]:
+    """The bins that dot products (time,) fall into. The first follows none: it stands for the one after a
+    reset, where the unit holds zero."""
+    yield "clear", clear
+    ends = np.array([most for most, _ in _LENGTHS])
+    yield "dot products since clear", np.searchsorted(ends, places(clear) + 1)
+    yield "clear of two dot products in a row", 2 * clear[:-1].astype(np.int64) + clear[1:]
+    fmt = ins.formats["c"]
+    forgotten = before(d, np.zeros_like(clear))[1:, None]
+    classes = coarse_of(fmt, decode(fmt, forgotten))[:, 0]
+    yield "class of what clear forgets", np.where(clear[1:] != 0, classes, -1)
+    if load is not None:
+        yield "load of two dot products in a row", 2 * load[:-1].astype(np.int64) + load[1:]
+        yield "class of what load replaces", np.where(load[1:] != 0, classes, -1)

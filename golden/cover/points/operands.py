@@ -245,20 +245,19 @@ def _special_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
     pairs = {
         f"{_TWO[one]}, {_TWO[other]}": each[one]
         and each[other]
-        and (ins.stored_k > 1 or other >= _OF_PRODUCTS)
+        and (ins.stored_k > 1 or other >= len(_OF_PRODUCTS))
         for one, other in _PAIRS
     }
     return [alone, Coverpoint("special values", "two causes", pairs)]
 
 
-_TWO = (
-    *("zero times infinity", "+infinite product", "-infinite product", "NaN factor"),
-    *("+infinite c", "-infinite c", "NaN c", "NaN scale"),
-)
-_OF_PRODUCTS, _OF_C = 4, 7
-"""Where the causes of products end, and those of c, of which there is one at most."""
-_PAIRS = [
-    (one, other) for one, other in combinations(range(len(_TWO)), 2) if one < _OF_PRODUCTS or other >= _OF_C
+_OF_PRODUCTS = ("zero times infinity", "+infinite product", "-infinite product", "NaN factor")
+_OF_C = ("+infinite c", "-infinite c", "NaN c")
+_TWO = (*_OF_PRODUCTS, *_OF_C, "NaN scale")
+_PAIRS = [  # c has one cause at most
+    (one, other)
+    for one, other in combinations(range(len(_TWO)), 2)
+    if not {_TWO[one], _TWO[other]} <= set(_OF_C)
 ]
 
 

@@ -26,7 +26,7 @@ from golden.program.steps import Additions, Fma, Multiply, Round, RoundingStep, 
 
 _SIGNS = ("positive", "negative")
 REMAINDERS = ("exact", "below half", "tie", "above half")
-_MOST_GROWTH = 16
+_MOST_GROWTH = 16  # bits by which a sum grows that have a bin each
 _WIDEST_CUT = 55
 """Bits below the last place of a result that are counted separately; lower bits are shifted out as a
 whole."""
