@@ -27,8 +27,6 @@ from golden.errors import MmagoldError, ToolMissing
 from golden.processes import ends_within, started
 
 GET_YOSYS = "pip install pyosys"
-SECONDS = 600.0
-"""For one module: K = 16 in f16 takes half a minute on a busy core."""
 _RUN = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1])"
 _SCRIPT = """\
 read_slang --top {top} {files}
@@ -84,12 +82,11 @@ class Synthesis:
         }
 
 
-def synthesized(texts: Mapping[str, str], top: str, seconds: float = SECONDS) -> Synthesis:
+def synthesized(texts: Mapping[str, str], top: str) -> Synthesis:
     """Synthesizes a module.
 
     Args:
         texts: of the files of SystemVerilog, by name.
-        seconds: after which it is given up.
 
     Raises:
         ToolMissing: pyosys is not installed. SynthesisError: it refuses the text, or does not end in time.
@@ -102,7 +99,7 @@ def synthesized(texts: Mapping[str, str], top: str, seconds: float = SECONDS) ->
             (folder / file).write_text(text, encoding="utf-8")
         script = _SCRIPT.format(top=top, files=" ".join(texts))
         (folder / "commands.ys").write_text(script, encoding="utf-8")
-        _run(folder, top, seconds)
+        _run(folder, top)
         cells = json.loads((folder / "cells.json").read_text(encoding="utf-8"))
         path = (folder / "path.txt").read_text(encoding="utf-8")
     longest = re.search(r"length=(\d+)", path)
@@ -111,7 +108,8 @@ def synthesized(texts: Mapping[str, str], top: str, seconds: float = SECONDS) ->
     return Synthesis(dict(sorted(found.items())), int(longest[1]) if longest else 0, tool)
 
 
-def _run(folder: Path, top: str, seconds: float) -> None:
+def _run(folder: Path, top: str) -> None:
+    seconds = 600.0  # K = 16 in f16 takes half a minute on a busy core
     command = [sys.executable, "-c", _RUN, "commands.ys"]
     log = folder / "log"
     with (

@@ -262,7 +262,7 @@ def chains(ins: Instruction) -> list[Chain]:
 
 
 def _operations_text(ins: Instruction) -> list[str]:
-    return [part for chain in chains(ins) for part in (chain_title(ins, chain, 3), *_chain_parts(ins, chain))]
+    return [part for chain in chains(ins) for part in (chain_title(ins, chain), *_chain_parts(ins, chain))]
 
 
 def _chain_parts(ins: Instruction, chain: Chain) -> list[str]:
@@ -272,11 +272,11 @@ def _chain_parts(ins: Instruction, chain: Chain) -> list[str]:
     return [slices_table(chain), *heading, steps_list(ins, chain[0][1]), nodes_table(ins, chain[0][1])]
 
 
-def chain_title(ins: Instruction, chain: Chain, level: int) -> str:
+def chain_title(ins: Instruction, chain: Chain) -> str:
     """The heading of a chain: the numbers of its operations and the algorithm's title."""
     numbers = f"{chain[0][0]}" if len(chain) == 1 else f"{chain[0][0]} to {chain[-1][0]}"
     title = escape.markdown(algorithm_title(ins, chain[0][1]))
-    return f"{'#' * level} Operation{'s' if len(chain) > 1 else ''} {numbers}: {title}"
+    return f"### Operation{'s' if len(chain) > 1 else ''} {numbers}: {title}"
 
 
 def slices_table(chain: Chain) -> str:

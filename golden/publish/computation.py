@@ -124,7 +124,7 @@ def _chain(group: Group, chain: Chain) -> dict[str, Any]:
     ins, operation = group.representative, chain[0][1]
     algorithm = algorithm_of(operation)
     return {
-        "title": specification.chain_title(ins, chain, 3),
+        "title": specification.chain_title(ins, chain),
         "slices": specification.slices_table(chain),
         "algorithm": algorithm,
         "parameters": parameters(operation),

@@ -26,8 +26,8 @@ _SAME = 0.03
 """Relative difference below which two figures are the same, as in `mmagold timing compare`."""
 _ABOUT = 0.06
 """The same where the paper says "around": 25 for 24.7, 18 for 17.7, 1000 for 1024."""
-_NEAR_PEAK = 0.95
-_SHARED_PEAK = 128
+_NEAR_PEAK = 0.95  # share of the peak from which a paper calls it reached
+_SHARED_PEAK = 32 * 4
 """Bytes in a cycle that 32 banks of 4 bytes give."""
 
 
@@ -57,10 +57,10 @@ class Board:
             if name == instruction and warps in (None, w)
         )
 
-    def first_ilp(self, instruction: str, warps: int) -> int:
-        """The least ILP that gives what these warps reach at most."""
-        enough = (1 - _ABOUT) * self.peak(instruction, warps)
-        return next(ilp for ilp in (*_ILPS, 6) if self.rate(instruction, warps, ilp) >= enough)
+    def first_ilp(self, instruction: str) -> int:
+        """The least ILP that gives what one warp reaches at most."""
+        enough = (1 - _ABOUT) * self.peak(instruction, 1)
+        return next(ilp for ilp in (*_ILPS, 6) if self.rate(instruction, 1, ilp) >= enough)
 
     def completion(self, instruction: str, ways: int = 1) -> float:
         """Cycles until the result can be used."""
@@ -146,7 +146,7 @@ def _multiple(board: Board) -> Verdict:
 
 
 def _converges(board: Board) -> Verdict:
-    ilp = board.first_ilp(_K16, 1)
+    ilp = board.first_ilp(_K16)
     return ilp == 3, f"from ILP {ilp}"
 
 
@@ -190,7 +190,7 @@ def _ldmatrix_peak(board: Board) -> Verdict:
 
 
 def _ldmatrix_one(board: Board) -> Verdict:
-    peak, ilp = board.peak(_LDMATRIX, 1), board.first_ilp(_LDMATRIX, 1)
+    peak, ilp = board.peak(_LDMATRIX, 1), board.first_ilp(_LDMATRIX)
     return abs(peak / 64 - 1) <= _ABOUT and ilp == 4, f"{peak:.1f} from ILP {ilp}"
 
 

@@ -267,7 +267,7 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
     if enable and not seen.stops("enable"):
         ends = seen.travels("enable")
         if valid is None and (ends or state):
-            _make_valid(found, enable, ends, seen.module)
+            _make_valid(found, ends, seen.module)
         else:
             found.remarks["enable"] = "registers before the result go on without it"
         return
@@ -312,7 +312,7 @@ def _find_enable(found: Match, module: Module, structure: Structure) -> None:
         del found.roles["enable"]
 
 
-def _make_valid(found: Match, enable: Candidate, ends: Sequence[str], module: Module) -> None:
+def _make_valid(found: Match, ends: Sequence[str], module: Module) -> None:
     """Makes an enable the valid of the operands, and the output that it comes to the result's."""
     found.roles["in_valid"] = found.roles.pop("enable")
     found.scores["in_valid"] = _ALONE

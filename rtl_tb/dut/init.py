@@ -243,7 +243,7 @@ def draft(
         *([f"sources: {_paths(sources, folder)}"] if sources else []),
         *(given.lines(folder) or [_NOTHING_GIVEN[vhdl]]),
         "",
-        *(_given(instruction, folder) if instruction else _guessed(candidates, module, roles)),
+        *(_given(instruction, folder) if instruction else _guessed(candidates, roles)),
         *(["level: tile"] if layout and layout.level == "tile" else []),
         "",
         *_timing(module, roles, unit),
@@ -561,7 +561,7 @@ def _given(name: str, folder: Path) -> list[str]:
     return [f"unit: {_scalar(os.path.relpath(name, folder))}" if is_unit else f"instruction: {name}"]
 
 
-def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
+def _guessed(candidates: list[str], roles: _Roles) -> list[str]:
     bits = {role: each.width for role, each in roles.found.roles.items() if role not in CONTROL_ROLES}
     widths = ", ".join(f"{role} {width}" for role, width in sorted(bits.items()))
     if not candidates:

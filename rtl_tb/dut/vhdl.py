@@ -105,7 +105,7 @@ def analyse(
     origin: dict[str, Path] = {}
     for library, files in (*vhdl.libraries.items(), (_WORK, sources)):
         names = [_copied(path, folder, origin) for path in files]
-        _check_once(simulator, vhdl, library, names, folder, origin)
+        _check_once(simulator, vhdl, names, folder, origin)
         _ghdl(simulator, vhdl, ["-i", f"--work={library}", *names], folder, origin, what)
     if top is None:
         tops = _tops(simulator, vhdl, names, folder, origin)
@@ -197,7 +197,6 @@ def units_of(
 def _check_once(
     simulator: Simulator,
     vhdl: Vhdl,
-    library: str,
     names: Sequence[str],
     folder: Path,
     origin: Mapping[str, Path],

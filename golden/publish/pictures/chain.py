@@ -12,7 +12,7 @@ from golden.publish.pictures import svg
 from golden.publish.pictures.datapath import title_of
 
 _LEFT, _RIGHT = 120.0, svg.WIDTH - 12.0
-_HEIGHT, _GAP = 62.0, 26.0
+_HEIGHT, _GAP = 62.0, 26.0  # px of a box and between two of them
 
 
 @dataclass
@@ -43,7 +43,7 @@ def program(ins: Instruction, name: str = "program") -> str:
     y += 34
     for place, (index, operation) in enumerate(shown):
         if hidden > 1 and place == first_drawn:
-            y = _ellipsis(sheet, y, hidden, shown[place - 1][1], operation)
+            y = _ellipsis(sheet, y, hidden)
         _box(sheet, ins, index, operation, y)
         y += _HEIGHT + _GAP
     last = operations[-1]
@@ -132,7 +132,7 @@ def _wires_in(sheet: _Sheet, operation: Operation, y: float) -> None:
         sheet.parts.append(svg.text(lane + 3, height - 3, source, "muted", font_size=10))
 
 
-def _ellipsis(sheet: _Sheet, y: float, hidden: int, before: Operation, after: Operation) -> float:
+def _ellipsis(sheet: _Sheet, y: float, hidden: int) -> float:
     words = (
         f"… {hidden} more operations of the same kind, each with the next k, each starting from the one "
         "before …"
