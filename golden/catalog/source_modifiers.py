@@ -31,7 +31,7 @@ from golden.registers.layouts import Layout
 from golden.traits import SOURCES
 
 OPERANDS = "abc"
-ALL = 0b111
+ALL = 0b111  # a bit of each operand: a, b and c
 _WRITTEN = re.compile(r"(\w+):\[([01](?:,[01]){1,2})\]|(clamp)")
 
 

@@ -21,8 +21,6 @@ from golden.model.instruction import Instruction
 from golden.number.formats import Format
 from golden.vectors.vectorset import VectorSet
 
-CANDIDATES = 100_000
-"""Dot products that a search looks at by default: 2 s where a bin stays out of reach, mostly much less."""
 _ROUND = 2048
 """Candidates of one round: a half is drawn anew, so that a search never sticks to what it has."""
 
@@ -31,14 +29,15 @@ def aim(
     ins: Instruction,
     coverage: Coverage,
     seed: int = 1,
-    most: int = CANDIDATES,
+    most: int = 100_000,
     allowed: Callable[[dict[str, Bits], Bits], npt.NDArray[np.bool_]] | None = None,
 ) -> Iterator[VectorSet]:
     """Searches vectors for the holes of `coverage`, and yields those that hit one; the coverage counts them.
     `allowed`: which vectors count, by their operands and results; None: all.
 
-    Ends when no reachable bin is left, or when `most` dot products were looked at. The same seed finds the
-    same vectors. A unit that keeps its accumulator is not searched: its c is no operand."""
+    Ends when no reachable bin is left, or when `most` dot products were looked at: by default 2 s where a bin
+    stays out of reach, mostly much less. The same seed finds the same vectors. A unit that keeps its
+    accumulator is not searched: its c is no operand."""
     if ins.state:
         return
     rng = np.random.default_rng([seed, len(stimuli.KINDS)])

@@ -33,7 +33,7 @@ from golden.number.formats import Format, Kind, Number
 from golden.program.steps import Round, Step
 from golden.program.words import step_text
 
-TEXT_WIDTH = 120
+TEXT_WIDTH = 120  # columns of a trace as text
 _UNWRAPPED = 10_000  # columns of what is no terminal
 _BITS, _RUN = re.compile("[+-]?[01]+([.][01]+)?"), re.compile(r"([01])\1{7,}")
 _CUT_STYLE = "bold red"

@@ -27,12 +27,10 @@ from typing import IO, Any
 from golden.errors import FileFormatError, SpecError, nearest
 from golden.files.output import followed
 
-MAX_NESTING = 64
+MAX_NESTING = 64  # levels of lists and mappings, and of files that name files
 MAX_TEXT = 64 << 20
 """Bytes of a file that is read as one text: specs, manifests, reports."""
-MAX_DIGITS = 40
-MAX_ENTRIES = 100_000
-"""Files and folders that a pattern may look at: a large repository, in about a second."""
+MAX_DIGITS = 40  # of a number; 2**128 has 39
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
 
 
@@ -103,13 +101,14 @@ def decoded(content: bytes, path: str | Path) -> str:
 # Patterns ---------------------------------------------------------------------------------------------------
 
 
-def matches(folder: Path, pattern: str, most: int = MAX_ENTRIES) -> list[Path]:
+def matches(folder: Path, pattern: str, most: int = 100_000) -> list[Path]:
     """The files and folders that a pattern stands for, sorted: `*`, `?` and `[...]` as in shells, `**` any
     folders below. A link to a folder above is not followed, nor does a name that begins with a dot match one
     of the others.
 
     Raises:
-        SpecError: more than `most` files and folders would be looked at.
+        SpecError: more than `most` files and folders would be looked at; by default those of a large
+            repository, about a second.
     """
     seen = 0
 

@@ -16,7 +16,7 @@ from golden.functions.tables import FRACTION, LOWEST, Integers, Table
 
 SIGN, INFINITY, ONE, NAN = 1 << 31, 255 << FRACTION, 127 << FRACTION, 0x7FFFFFFF
 """Codes of f32: the sign bit, infinity, 1.0, and the only NaN that the unit gives."""
-BIAS = 127
+BIAS = ONE >> FRACTION
 """Of an f32 exponent."""
 PART = (1 << FRACTION) - 1
 """Mask of a fraction."""

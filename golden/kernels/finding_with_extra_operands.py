@@ -29,12 +29,10 @@ from golden.number.formats import Format
 Bits = npt.NDArray[Any]
 BLOCKS = (((1, 128), (128, 128)), ((1, 128), (128, 1)), ((128, 128), (128, 128)))
 """Extents of the blocks of A and of B that kernels scale."""
-PROMOTED = 128
-"""Elements of K whose sum is multiplied by the scales of blocks."""
 SCALES_OF_BLOCKS: list[dict[str, Any]] = [
     {
         "scales": "block",
-        "promote": PROMOTED,
+        "promote": 128,  # elements of K whose sum is multiplied by the scales of blocks
         "scale_order": order,
         "fma": fma,
         "scale_a_block": a,

@@ -31,14 +31,14 @@ from golden.number.formats import Format, get_format
 Bits = npt.NDArray[Any]
 ROWS, COLUMNS = 4, 128
 """Different rows of A and columns of B."""
-SEED = 54
+SEED = 54  # of the operands of a recording
 CANCELLING, NORMAL = "cancelling", "normal"
 KINDS = (CANCELLING, NORMAL)
 """Operands whose exact sums are zero: D is what rounding lost, and shows every change of the order. And
 normally distributed ones, as a network's: what a change of the order does to them."""
 CALLS = {"mm": ("bf16", "f16"), "linear": ("bf16", "f16"), "scaled_mm": ("e4m3",), "triton": ("bf16", "f16")}
 """The calls of a layer, and the formats of the operands that each takes."""
-SCHEMA = 1
+SCHEMA = 1  # version of the recording's file
 MOST_BATCHES, MOST_SIZE = 1 << 20, 1 << 24
 """Bounds of a recording that is read: M, also how many of them, and N or K. Far above any that was recorded
 (M up to 8192, K up to 53248): a damaged file ends in a message and not in a long wait."""

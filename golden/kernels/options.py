@@ -18,8 +18,8 @@ REDUCED = ("f16", "bf16", "f32", "f64", "s32")
 ROUNDINGS = ("none", "nearest_even", "toward_zero", "nearest_away")
 FUSED = ("promotion", "c")
 MOST_K = 1 << 31
-MOST_PARTS = 4096
-MOST_DEEP = 16
+MOST_PARTS = 4096  # slices or parts that K is cut into
+MOST_DEEP = 16  # levels of nested sums: a binary tree of 65536 terms
 MOST_CUT = 4
 """Parts into which `products` cuts an operand."""
 Nested = tuple[Any, ...]

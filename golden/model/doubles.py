@@ -8,6 +8,7 @@ that is exact.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _ROUNDINGS = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "to_odd")
 """Of mg_round_units."""
-_SIGNIFICAND = 53
+_SIGNIFICAND = sys.float_info.mant_dig  # 53 bits, the leading one among them
 _MOST_EXPONENT = 300
 """Of two operands in a format of eight bits of exponent, of a floor, and of a point that does not move or is
 given to a sum."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from golden.program.signature import Signature
 
 Bits = npt.NDArray[Any]
-_MAX_BATCH_DIMS = 16
+_MAX_BATCH_DIMS = 16  # leading dimensions: MG_MAX_BATCH_DIMS of golden/core/mmagold.h
 _i32, _i64, _u64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
 
 _KINDS = "fda", "gdfs", "fdrda", "fma", "integer", "add", "ieee", "exact"

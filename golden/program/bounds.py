@@ -46,7 +46,7 @@ from golden.program.steps import (
 KEPT_BITS = 100
 """Bits that the core keeps of an exact sum (MG_KEPT_BITS); a longer one has what was dropped ORed into the
 lowest."""
-MOST_BITS = 126
+MOST_BITS = 128 - 2
 """Bits of an aligned or scaled number: the core's 128, less a sticky bit and a carry."""
 MOST_SPAN = 96 * 64 - 2
 """Bits of the core's longest accumulator (MG_LIMBS), less the sign and one to spare."""

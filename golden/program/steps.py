@@ -42,9 +42,9 @@ from golden.program.keys import (
 )
 from golden.yamlfile import MISSING
 
-MAX_K = 4096
+MAX_K = 4096  # products of an operation
 MAX_FRACTION_BITS = 72
-MOST_RANDOM_BITS = 16
+MOST_RANDOM_BITS = 16  # that a stochastic rounding adds
 MOST_UNITS = (1 << 31) - 1
 """Bound of a value that a step replaces, in units of a last place: an int32_t of the core."""
 _ALL = keys.REGISTER.words
@@ -516,10 +516,6 @@ class HiddenBit:
     zeros: str = _choice(keys.HIDDEN_ZEROS, "`set`: zeros get it too", "kept")
 
 
-MOST_PART = 56
-"""Bits of a part: those of a significand of f64 and three more. The core's product of two parts has 112."""
-
-
 @hashed_once
 @dataclass(frozen=True)
 class Part:
@@ -540,7 +536,7 @@ class Part:
     bits: int = declare(
         Integer(
             low=1,
-            high=MOST_PART,
+            high=56,  # of a significand of f64 and three more; the core's product of two parts has 112
             meaning="how many bits the part has. It is a number of the exponent e - `first`, also where all "
             "of its bits are 0",
         )

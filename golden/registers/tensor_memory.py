@@ -21,7 +21,7 @@ LANES = 128
 """Lanes of the tensor memory of a CTA."""
 A_COLUMNS = 8
 """Columns that A takes: a row of A has 32 bytes, whatever the type."""
-SCALE_A_COLUMNS = 4
+SCALE_A_COLUMNS = 4  # columns of the scales of A
 OPERANDS = ("a", "c", "d", "scale_a", "scale_b", "metadata")
 """What can lie in tensor memory."""
 

@@ -44,12 +44,10 @@ class Way:
 
 
 HOPPER = Subject("hopper", WGMMA, "wgmma")
-INTERVAL = 128
-"""Products between two promotions in the curve of promoted sums."""
 WAYS = (
     Way("ada", "Ada mma", Subject("ada", QMMA, "mma")),
     Way("hopper", "Hopper wgmma", HOPPER),
-    Way("hopper_promoted", f"Hopper wgmma, f32 add every {INTERVAL}", HOPPER, INTERVAL),
+    Way("hopper_promoted", "Hopper wgmma, f32 add every 128", HOPPER, 128),
     Way("hopper_mma", "Hopper mma (on f16 units)", Subject("hopper", QMMA, "mma")),
     Way(
         "hopper_f16",

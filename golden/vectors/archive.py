@@ -20,8 +20,6 @@ from golden.files.npyfile import read_arrays
 from golden.vectors.word import WordLayout
 
 Bits = npt.NDArray[Any]
-ZIP_DATE = (1980, 1, 1, 0, 0, 0)
-"""The earliest date of a ZIP member, so that equal content gives equal bytes."""
 
 
 def write(
@@ -44,14 +42,15 @@ def write(
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, (shape, dtype) in shapes.items():
                 _member(archive, name, (count, *shape), dtype, spools[name])
-            with archive.open(zipfile.ZipInfo("kind_names.npy", ZIP_DATE), "w") as member:
+            # without a date, so that equal content gives equal bytes
+            with archive.open(zipfile.ZipInfo("kind_names.npy"), "w") as member:
                 np.lib.format.write_array(member, np.array(stimuli.KINDS), allow_pickle=False)
 
 
 def _member(
     archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], spool: IO[bytes]
 ) -> None:
-    info = zipfile.ZipInfo(f"{name}.npy", ZIP_DATE)
+    info = zipfile.ZipInfo(f"{name}.npy")
     info.compress_type = zipfile.ZIP_DEFLATED
     spool.seek(0)
     with archive.open(info, "w", force_zip64=True) as member:

@@ -38,7 +38,6 @@ from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.paths import docs_folder, spec_folder
 from golden.paths import vector_file as file_name
-from golden.vectors.archive import ZIP_DATE
 
 Bits = npt.NDArray[Any]
 SCHEMA = 2
@@ -214,14 +213,14 @@ def load_entries(
         yield _load_entry(manifest, name, folder)
 
 
-def load_one(architecture: str, name: str, folder: Path | None = None) -> Captured:
+def load_one(architecture: str, name: str) -> Captured:
     """Returns the committed vectors of one instruction; raises UnknownNameError when it was not captured."""
-    manifest = _manifest(architecture, folder)
+    manifest = _manifest(architecture, None)
     if name not in manifest["instructions"]:
         raise UnknownNameError(
             f"'{name}' has no captured vectors on {architecture}{nearest(name, manifest['instructions'])}"
         )
-    return _load_entry(manifest, name, (folder or vectors_folder()) / architecture)
+    return _load_entry(manifest, name, vectors_folder() / architecture)
 
 
 def _load_entry(manifest: dict[str, Any], name: str, folder: Path) -> Captured:
@@ -287,7 +286,7 @@ def pack(arrays: Mapping[str, Bits]) -> bytes:
             np.lib.format.write_array(
                 member, np.ascontiguousarray(arrays[key]), version=(1, 0), allow_pickle=False
             )
-            info = zipfile.ZipInfo(f"{key}.npy", ZIP_DATE)
+            info = zipfile.ZipInfo(f"{key}.npy")  # without a date
             info.external_attr, info.create_system = 0o644 << 16, 3
             archive.writestr(info, member.getvalue(), zipfile.ZIP_LZMA)
     return buffer.getvalue()

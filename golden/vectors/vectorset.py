@@ -30,9 +30,8 @@ MOST = 10**12
 MOST_AT_ONCE = 10**8
 """Vectors that are held in memory together, some ten gigabytes."""
 STREAM_LEVELS = (*LEVELS, "fragment")
-_BLOCK, _BLOCK_IN_ORDER = 16384, 8192
-"""Dot products that are drawn from one seeded generator; of a unit that keeps its accumulator, whose longest
-sequence is in each block once."""
+_BLOCK = 16384
+"""Dot products that are drawn from one seeded generator."""
 
 DEFAULT_WEIGHTS: dict[str, float] = {
     kind: stimuli.BOUNDARY_WEIGHT if kind in stimuli.BOUNDARY_KINDS else 1.0 for kind in stimuli.KINDS
@@ -293,7 +292,7 @@ def block_size(ins: Instruction, level: str) -> int:
     """Records of one block: a stream that is shared out in whole blocks is drawn once, and a unit that keeps
     its accumulator starts anew at each."""
     if ins.state:
-        return _BLOCK_IN_ORDER
+        return 8192  # the longest sequence is in each block once
     return _BLOCK if level == "dot" else max(_BLOCK // (max(ins.m, ins.n) * _group(ins, level)), 1)
 
 

@@ -19,7 +19,7 @@ from golden.model.instruction import Instruction
 from hw_capture.campaign.run import Outcome
 from hw_capture.campaign.source import COUNTS, dots_of_tile
 
-_FORMAT = 1
+_FORMAT = 1  # version of the report's JSON
 _NUMBER = (int, float)
 _IN_JSON: dict[Any, Any] = {tuple: list, float: _NUMBER}
 _KINDS = ((name, get_origin(hint) or hint) for name, hint in get_type_hints(Outcome).items())

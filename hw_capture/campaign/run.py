@@ -22,7 +22,7 @@ import numpy as np
 
 from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
-from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, device_source, dots_of_tile
+from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, THREADS, device_source, dots_of_tile
 from hw_capture.errors import DeviceError, ToolMissing
 from hw_capture.gpu import processes
 from hw_capture.gpu.device import Device
@@ -145,7 +145,7 @@ class Campaign:
         blocks = min(-(-tiles // self._unit.groups), self._gpu.sm_count * blocks_an_sm)
         numbers = np.uint64(seed), np.uint64(first), np.uint64(tiles), np.int32(kind)
         self._kernel(
-            *numbers, self._counts, self._records, grid=blocks, block=128, shared=self._unit.shared_bytes
+            *numbers, self._counts, self._records, grid=blocks, block=THREADS, shared=self._unit.shared_bytes
         )
 
     def counts(self) -> dict[str, int]:

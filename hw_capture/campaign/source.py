@@ -37,7 +37,7 @@ EXHAUSTIVE = len(KINDS)
 CPU_TILE = 16
 """Rows and columns of the tile in which a campaign on a CPU brings operands together."""
 _FOLDER = Path(__file__).resolve().parent
-_THREADS = 128
+THREADS = 128  # of a block: four warps, one warpgroup
 _MOST_SHARED = 227 << 10
 """Bytes of shared memory that a block can have on sm_90."""
 
@@ -61,7 +61,7 @@ def supported(ins: Instruction) -> bool:
     held = [getattr(fragments, name) for name in "abcd" if not _from_shared(ins, name)]
     whole = all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
     whole = whole and (not ins.scale_block or fragments.scale_a is not None)
-    return whole and _areas(ins)[0] * (_THREADS // kernels.lanes(ins)) <= _MOST_SHARED
+    return whole and _areas(ins)[0] * (THREADS // kernels.lanes(ins)) <= _MOST_SHARED
 
 
 def _from_shared(ins: Instruction, operand: str) -> bool:
@@ -124,7 +124,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         (_FOLDER / "kernel.cu").read_text(),
     ]
     # Groups of lanes in a block, and the words of the record of one mismatch.
-    groups = _THREADS // kernels.lanes(ins)
+    groups = THREADS // kernels.lanes(ins)
     words = 7 + 2 * ins.stored_k + 2 * _scales(ins)
     return Compilation("\n".join(parts), area * groups, groups, words)
 
@@ -278,7 +278,7 @@ def _staged_bytes(ins: Instruction) -> dict[str, int]:
 def _own_results(ins: Instruction) -> bool:
     """Whether every lane keeps its words of C and D to itself:
     the widest wgmma leave no shared memory for them."""
-    return _places(ins, _staged_bytes(ins))[0] * (_THREADS // kernels.lanes(ins)) > _MOST_SHARED
+    return _places(ins, _staged_bytes(ins))[0] * (THREADS // kernels.lanes(ins)) > _MOST_SHARED
 
 
 def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:

@@ -117,7 +117,7 @@ def _recorded(layers: list[Layer], batches: str) -> Recording:
     from hw_capture.products import layers as recorder
 
     with progress_bar() as progress:
-        chosen = _batches(batches) or (*range(1, recorder.MOST + 1), *recorder.LARGER)
+        chosen = _batches(batches) or recorder.BATCHES
         return recorder.record(layers, chosen, progress=progress)
 
 

@@ -36,8 +36,6 @@ _TILES = 256
 """Tiles that are drawn at a time, of one kind."""
 _TURNS = _TILES
 """How often they meet: each of A and each of B once."""
-_LAUNCH_SECONDS = 2.0
-"""Long enough for every worker to draw and cross chunks of its own."""
 _FEW = 16 * _TILES
 """Tiles that are not worth the start of a worker."""
 
@@ -92,7 +90,7 @@ class Workers:
 class Bench:
     """An instruction on this CPU against the model; see hw_capture.campaign.run.Bench."""
 
-    launch_seconds = _LAUNCH_SECONDS
+    launch_seconds = 2.0  # long enough for every worker to draw and cross chunks of its own
 
     def __init__(self, cpu: Machine, ins: Instruction, workers: Workers | None = None) -> None:
         """Raises DeviceError where this CPU cannot execute the instruction."""

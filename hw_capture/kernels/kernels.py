@@ -39,7 +39,7 @@ FORMS = ("registers", "shared", "tensor")
 """Where an instruction takes A from: wgmma from registers or shared memory, tcgen05 from shared or tensor
 memory, everything else from registers."""
 PARAMETERS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "d")
-BLOCK = 128
+BLOCK = 128  # threads: four warps, which is a warpgroup
 _CASTS = {
     "f": ("float", "__uint_as_float", "__float_as_uint"),
     "d": ("double", "__longlong_as_double", "__double_as_longlong"),

@@ -37,7 +37,7 @@ _PACKAGES = {
     "nvdisasm": "pip install nvidia-cuda-nvdisasm",
     "cuobjdump": "the CUDA toolkit",
 }
-_TIMEOUT = 600.0
+_TIMEOUT = 600.0  # seconds for one call of a compiler
 _REFUSED_LINE = re.compile(r"line (\d+); error\s*: (.*)")
 _OPTION_VARIABLES = (
     "NVCC_PREPEND_FLAGS",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Bits = npt.NDArray[Any]
-_SPARSE_TILE = 128
+_SPARSE_TILE = 128  # elements of K: parts are whole tiles
 
 
 def explain(case: Case, operands: dict[str, Bits], d: Bits) -> Plan | None:

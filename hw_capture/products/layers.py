@@ -38,12 +38,8 @@ from hw_capture.products.calls import Torch
 
 Bits = npt.NDArray[Any]
 DEVICE = "cuda"
-MOST = 512
-"""Every M up to this one is called."""
-LARGER = (576, 640, 768, 1024, 1536, 2048, 3072, 4096, 8192)
-"""Further M."""
-TIMED = (1, 8, 32, 128, 512)
-"""M for which a call is timed, each several times."""
+BATCHES = (*range(1, 513), *(64 * n for n in (9, 10, 12, 16, 24, 32, 48, 64, 128)))
+"""Every M that is called by default: all up to 512, and further ones to 8192."""
 _MARK = "bitwise_not"
 """Part of the name of a kernel that stands between the calls when they are profiled."""
 _BESIDE = re.compile(r"^Mem(set|cpy)|Activity Buffer|^cu(da)?[A-Z]")
@@ -55,8 +51,8 @@ Progress = Callable[[str, int, int], None]
 
 def record(
     layers: Sequence[Layer],
-    batches: Sequence[int] = (*range(1, MOST + 1), *LARGER),
-    timed: Sequence[int] = TIMED,
+    batches: Sequence[int] = BATCHES,
+    timed: Sequence[int] = (1, 8, 32, 128, 512),
     progress: Progress = lambda what, done, total: None,
     seconds: float | None = None,
     seed: int = SEED,

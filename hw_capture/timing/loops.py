@@ -135,7 +135,7 @@ def _text(counts: dict[str, int]) -> str:
 # Stall counts -----------------------------------------------------------------------------------------------
 
 
-_SIZE = 16
+_SIZE = 16  # bytes of an instruction
 _RETURN = "RET.REL"
 _ELF_HEADER, _SECTION = struct.Struct("<16x8xQQQ4x2x2x2xHHH"), struct.Struct("<IIQQQQIIQQ")
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 ILPS = tuple(range(1, 7))
-WARPS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)
+WARPS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)  # of a multiprocessor, for each of which a program is timed
 UNROLL = 16
 """Rounds in one turn of a loop."""
 PRINTED_UNROLL = 4

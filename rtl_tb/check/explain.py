@@ -48,14 +48,28 @@ VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("verdict", "example", "diagnosis", 
 """The parts of `Story` of rtl_tb/check/report.py: the verdict; the smallest operands that fail; the
 hypotheses; and everything else, in this order."""
 
-_EXAMPLE, _HYPOTHESES, _TEXT = 0.25, 0.5, 0.9
-"""Shares of the budget at which the smallest example, the hypotheses and the search in the text end; the rest
-is for the capsule."""
-_ALONE, _LATE = 0.77, 0.9
-"""On one processor: the shares until which the search in the text has it alone, which is when its single
-changes end (SearchPolicy.searching of _TEXT), and at which hypotheses end."""
-_FRESH = 20_000
-"""Vectors of another seed that a repaired unit has to give right: half a second."""
+
+@dataclass(frozen=True)
+class _Ends:
+    """Shares of the budget at which the stages of an explanation end; the rest is for the capsule.
+
+    Attributes:
+        example: the smallest operands that fail.
+        hypotheses: the diagnosis, where it runs on a processor of its own.
+        text: the search in the text of the RTL.
+        single_changes: on one processor, the search in the text has it alone until then, which is when its
+            single changes end (SearchPolicy.searching of `text`).
+        late_hypotheses: on one processor, the diagnosis, which runs after the single changes.
+    """
+
+    example: float = 0.25
+    hypotheses: float = 0.5
+    text: float = 0.9
+    single_changes: float = 0.77
+    late_hypotheses: float = 0.9
+
+
+_ENDS = _Ends()
 
 
 @dataclass
@@ -159,7 +173,7 @@ def smallest_operands(state: Check, work: _Work) -> Check:
     work.report("looking for the smallest operands that fail", 0, 0)
     minimising = partial(work.report, "minimising")
     with work.given_up("the smallest operands that fail are not known"):
-        example = smallest(work.verdict, state.engine, work.job, minimising, work.budget.rest(_EXAMPLE))
+        example = smallest(work.verdict, state.engine, work.job, minimising, work.budget.rest(_ENDS.example))
         state = replace(state, example=example)
     return _hinted(state, work)
 
@@ -262,7 +276,7 @@ def _hinted(state: Check, work: _Work, hints: list[str] | None = None) -> Check:
 
 def _for_hypotheses(state: Check, work: _Work) -> Budget:
     """The time for hypotheses: a part of the budget, or all of it if the search in the text has its own."""
-    share = _LATE if work.takes_turns else _HYPOTHESES
+    share = _ENDS.late_hypotheses if work.takes_turns else _ENDS.hypotheses
     return work.budget.rest(share if state.options.repair is None else 1.0)
 
 
@@ -270,7 +284,7 @@ def _for_text(state: Check, work: _Work) -> Budget:
     """The time for the search in the text: `repair` of the options, or what the budget leaves until the
     capsule."""
     requested = state.options.repair
-    return work.budget.rest(_TEXT) if requested is None else Budget(requested)
+    return work.budget.rest(_ENDS.text) if requested is None else Budget(requested)
 
 
 class _AfterTheText(Budget):
@@ -280,7 +294,7 @@ class _AfterTheText(Budget):
 
     def __init__(self, seconds: float, work: _Work, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(seconds, clock=clock)
-        self.work, self.turn = work, work.budget.rest(_ALONE)
+        self.work, self.turn = work, work.budget.rest(_ENDS.single_changes)
 
     def begin(self) -> None:
         """Waits for the search in the text, where both have one processor."""
@@ -326,7 +340,9 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
 
 def _fresh(state: Check, job: Job) -> Job:
     """A run of vectors of the next seed, under the traffic that the check gives a unit that passes."""
-    count = min(len(job.vectors), _FRESH)
+    # Vectors of another seed that a repaired unit has to give right: half a second.
+    fresh = 20_000
+    count = min(len(job.vectors), fresh)
     vectors = default_set(job.dut.instruction, count, job.vectors.seed + 1, job.dut.level)
     if job.dut.exclude is not None:
         vectors = job.dut.exclude.replaced(vectors)

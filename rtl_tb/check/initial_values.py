@@ -27,10 +27,6 @@ MOST = 2_000
 registers that matter are read soon after the start or never set at all. Other runs of Verilator repeat all
 vectors that passed: a part of a unit may be reached late for the first time, and they cost less than the
 build."""
-FEW, SEEDS = 200, 16
-"""Vectors of a short run, and how many such runs with random bits of their own: a field of two bits that
-nothing sets has one wrong value of four, which 1 of 100 units then hides from all runs, and one of three bits
-from 1 of 10. All of them take 0.2 s of processor time."""
 SHOWN = 4
 """Suspects that a sentence names."""
 SUSPECTS = ("UNDRIVEN", "LATCH", "PINMISSING", "CASEINCOMPLETE", "IMPLICIT")
@@ -131,8 +127,12 @@ def _of_other_bits(engine: str, job: Job) -> tuple[UndrivenSignals | None, Job, 
     """The first of the short runs from other random bits that fails: what depends on the start, if zeros or
     ones give other answers, and the run; None if all pass."""
     traffic = replace(job.traffic, resets=min(job.traffic.resets, LEAST_RESETS))
-    job = replace(job.of_some(job.vectors[:FEW]), traffic=traffic)
-    for more in range(1, SEEDS + 1):
+    # Vectors of a short run, and how many such runs with random bits of their own: a field of two bits that
+    # nothing sets has one wrong value of four, which 1 of 100 units then hides from all runs, and one of
+    # three bits from 1 of 10. All of them take 0.2 s of processor time.
+    few, seeds = 200, 16
+    job = replace(job.of_some(job.vectors[:few]), traffic=traffic)
+    for more in range(1, seeds + 1):
         mine = replace(job, start="random", traffic=replace(traffic, seed=traffic.seed + more))
         verdict = _judged(engine, mine)
         if not verdict.passed:

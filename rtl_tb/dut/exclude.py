@@ -33,9 +33,6 @@ CLASSES = {
 OF_INTEGERS = ("zero", "negative")
 ANSWERS = ("anything", "nan")
 """What a unit answers to an excluded vector, if not a flag."""
-_DRAWS = 20
-"""Times that vectors are drawn anew for results that are excluded: a class that one result in two has is
-left in one vector of a million."""
 _STRIDE = 0x5EED
 """The distance between the seeds of these draws."""
 
@@ -203,7 +200,10 @@ class Exclusion:
     def _replaced(self, ins: Instruction, vectors: VectorSet) -> VectorSet:
         if ins.state:
             return self._substituted(vectors, vectors.seed)
-        for number in range(_DRAWS):
+        # Times that vectors are drawn anew for results that are excluded: a class that one result in two has
+        # is left in one vector of a million.
+        draws = 20
+        for number in range(draws):
             bad = np.flatnonzero(self.of(ins, vectors.operands, vectors.d))
             if not len(bad):
                 break

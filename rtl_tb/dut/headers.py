@@ -17,7 +17,7 @@ from rtl_tb.errors import ElaborationError
 
 T = TypeVar("T")
 SHELL = "mmagold_types"
-_SHOWN = 3
+_SHOWN = 3  # names in a message
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,6 @@ PORT_NAME = re.compile(rf"{IDENTIFIER.pattern}(\.{IDENTIFIER.pattern})*")
 MAX_CYCLES = 100_000
 """Clock cycles of a reset, a latency or an interval: a hundred times those of a divider that takes a bit a
 cycle."""
-MAX_LATER = 256
-"""Clock cycles by which an operand comes after the others: the rows of a systolic array."""
 MAX_BITS = 1 << 20
 """Bits of a port: a tile of 256 by 256 elements of 16 bits."""
 MAX_CONSTANT = (1 << 1024) - 1
@@ -229,7 +227,7 @@ PLACE = Mapping(
         ),
         Key(
             "later",
-            Many(Integer(0, MAX_LATER), 1, alone=True),
+            Many(Integer(0, 256), 1, alone=True),  # the rows of a systolic array
             "for operands: how many clock cycles after the others it comes; a list: of each word",
             0,
         ),

@@ -20,8 +20,6 @@ from rtl_tb.dut.ports import Module, Port
 
 SURE = 6
 """Score from which a name says what a port is: one plain word of the field's own."""
-MARGIN = 3
-"""Points by which a port must lead the best port without a role: less than a word decides nothing."""
 CONTROL_ROLES = ("clock", "reset", "enable", "in_valid", "in_ready", "out_valid", "out_ready")
 MAIN = ("a", "b", "c")
 """The operands that may be named by a mere order: x and y, op1 and op2, lhs and rhs."""
@@ -30,8 +28,6 @@ _ANY_WIDTH = -4
 """Of one bit where the width is not known: most such ports are signals of control."""
 _FITS, _WIDER, _NARROWER = 4, -2, -6
 """Of a port as wide as its field: as good as half a name. One that is too narrow cannot hold it."""
-_IN_ORDER = 3
-"""For the operand that is next where the ports are counted: more than no word, less than any."""
 _NEVER = -100
 
 _WORDS: dict[str, dict[str, int]] = {
@@ -335,7 +331,9 @@ def _doubt(found: Match, scored: Iterable[tuple[int, str, Candidate]], taken: se
         best = found.scores.get(role)
         if best is None or taken & set(each.ports):
             continue
-        if points > max(best - MARGIN, 0):
+        # A port must lead the best port without a role: less than a word decides nothing.
+        margin = 3
+        if points > max(best - margin, 0):
             found.doubts.setdefault(role, []).extend(each.ports)
     for role, best in found.scores.items():
         if best < SURE:
@@ -386,7 +384,9 @@ def _of_order(each: Candidate, role: str, order: Sequence[str]) -> int:
     if each.number is not None or MAIN[at] != role:  # no word of its own, or one that speaks for another
         own = _AGAINST[role]
         return SURE + 1 - sum(own[word] for word in each.words if word in _ORDINAL and word in own)
-    return _IN_ORDER
+    # For the operand that is next where the ports are counted: more than no word, less than any.
+    in_order = 3
+    return in_order
 
 
 # Candidates -------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from golden.errors import FileFormatError, SpecError, nearest
-from golden.files.inputs import matches, read_text, shortened
+from golden.files.inputs import MAX_NESTING, matches, read_text, shortened
 from rtl_tb.dut.text import read
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?:^|(?<=\s))#[^\n]*", re.DOTALL | re.MULTILINE)
@@ -28,8 +28,6 @@ MAX_LIST = 4 << 20
 """Bytes of a file list: some hundred thousand names, read in seconds."""
 MAX_SOURCE = 256 << 20
 """Bytes of a source: more than any netlist of a unit has, and little enough to be searched in memory."""
-MAX_NESTING = 64
-"""File lists that may be named one in the other."""
 _WITH_VALUE = ("-I", "-D", "-y", "-v", "-f", "-F")
 _SWITCHES = ("+libext+", "-sv", "-sverilog", "--sv", "+librescan")
 """What says nothing that the simulators here would not do anyway."""

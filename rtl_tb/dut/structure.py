@@ -27,12 +27,6 @@ Values = dict[Bit, Bit]
 """What each bit is under an assumption: a constant, or a bit that it is a copy of."""
 _FILE = "structure.json"
 _COMMANDS = ("flatten", "memory -nomap -nordff", "opt_clean", f"write_json {_FILE}")
-_LIMIT = 60.0
-"""Seconds for Yosys: a draft does not wait longer; names decide then."""
-_LATCHES = 8
-"""Latches that are looked through: the gates of a few clocks."""
-_ROUNDS = 4
-"""Cycles of reset that are followed: a synchroniser of two registers, and one more."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +74,11 @@ def structure_of(design: Design) -> Structure | str:
     the reason."""
     if design.types or design.top is None:
         return "it has parameters that are types"
+    seconds = 60.0  # for Yosys: a draft does not wait longer; names decide then
     try:
         with tempfile.TemporaryDirectory(prefix="mmagold_structure_") as name:
             what = f"the module {design.top}"
-            read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=_LIMIT)
+            read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=seconds)
             modules = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))["modules"]
     except RtlError as error:
         return " ".join(str(error).split())
@@ -294,7 +289,8 @@ class Structure:
         """The registers that a value of an input sets at once, and those that it sets at the next edge."""
         known: Values = {bit: value}
         at_once, at_edges = set[int](), set[int]()
-        for _ in range(_ROUNDS):
+        cycles = 4  # of reset that are followed: a synchroniser of two registers, and one more
+        for _ in range(cycles):
             values = self._resolved(known)
             for at, each in enumerate(self._registers):
                 if each.memory:
@@ -309,7 +305,8 @@ class Structure:
     def _behind_latches(self, known: Values) -> Values:
         """What each bit is once latches show what they are given, where that is a constant."""
         shown: Values = {}
-        for each in [one for one in self._registers if one.latch][:_LATCHES]:
+        most = 8  # latches that are looked through: the gates of a few clocks
+        for each in [one for one in self._registers if one.latch][:most]:
             opened: Values = {bit: active for group, active in each.enables for bit in group}
             values = self._resolved({**opened, **known})
             now = {q: values.get(d, d) for q, d in zip(each.q, each.d, strict=True)}

@@ -24,8 +24,6 @@ from rtl_tb.tb.testbench import Bench
 
 FILES = Path(os.environ["MMAGOLD_RUN"])
 """Where the host put the job; not the working directory, in which the unit may read and write."""
-_BEAT = 64
-"""Clock cycles between two signs of life in the file `progress`."""
 
 
 class _Job(Bench):
@@ -109,7 +107,8 @@ async def _report(bench: Bench) -> None:
     stands still."""
     counters = np.memmap(FILES / "progress", np.uint64, "r+", shape=2)
     cycles = 0
+    beat = 64  # clock cycles between two signs of life
     while True:
-        await ClockCycles(bench.clocked.clock, _BEAT)
-        cycles += _BEAT
+        await ClockCycles(bench.clocked.clock, beat)
+        cycles += beat
         counters[:] = bench.answered, cycles

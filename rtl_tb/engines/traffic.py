@@ -40,8 +40,8 @@ DRAINED = 1 << 8
 """Bit of `reset`: it waits until nothing is in flight. The low byte is 1 + the cycles from then, or from when
 the vector was taken; the upper half are the idle cycles behind it."""
 
-_MOST = 1025
-"""Cycles of a wait at most, other than the longest."""
+_MOST = LIMIT + 1
+"""Cycles of a wait at most, other than the longest: one more than an engaged wait counts."""
 _FEW = {1: 0.30, 2: 0.21, 3: 0.19, 4: 0.15}
 """The usual lengths of a wait and their shares; a counter or pipeline of the unit is as short as that."""
 _ROUND, _ROUND_SHARE = (*(2**n + by for n in range(3, 11) for by in (-1, 0, 1)), 300), 0.08
@@ -63,9 +63,6 @@ def _shares() -> npt.NDArray[np.float64]:
 
 LENGTHS, SHARES = np.arange(1, _MOST + 1, dtype=np.uint32), _shares()
 """The lengths that a wait has, in cycles, and the share of each."""
-_BURST, _DENSE, _IN_BURSTS = 64, 0.9, 0.3
-"""Transactions of a burst; the share of them that waits; and the share of the run that bursts are, as a
-multiple of the share of all that wait. Between bursts fewer wait, so that the share of all is what it was."""
 _UNDISTURBED = 4
 """The last of this many equal parts of a run has no reset: what each wait loses, a credit or a place of a
 queue, adds up there. The longest waits are there, too: no reset cuts them short."""
@@ -126,11 +123,14 @@ def plan(traffic: Traffic, count: int) -> Plan:
 def waits(share: float, count: int, rng: np.random.Generator) -> Words:
     """The waits of `count` transactions, of which this share waits at all."""
     found = np.zeros(count, np.uint32)
-    rows = count // _BURST + 1
-    dense = int(share * _IN_BURSTS * rows)
-    shares = np.full(rows, (share * rows - _DENSE * dense) / (rows - dense))
-    shares[rng.permutation(rows)[:dense]] = _DENSE
-    shares = np.repeat(shares, _BURST)[:count]
+    # Transactions of a burst; the share of them that waits; and the share of the run that bursts are, as a
+    # multiple of the share of all that wait. Between bursts fewer wait, so that the share of all stays.
+    burst, busy, in_bursts = 64, 0.9, 0.3
+    rows = count // burst + 1
+    dense = int(share * in_bursts * rows)
+    shares = np.full(rows, (share * rows - busy * dense) / (rows - dense))
+    shares[rng.permutation(rows)[:dense]] = busy
+    shares = np.repeat(shares, burst)[:count]
     waiting = np.flatnonzero(rng.random(count) < shares)
     found[waiting] = _lengths(len(waiting), rng)
     engaged_share = 0.25

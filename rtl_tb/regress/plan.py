@@ -31,7 +31,6 @@ from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.sources import matching
 from rtl_tb.engines.job import SIMULATORS, Traffic
 
-MOST_SEEDS = 100_000
 NAME = Text(r"[A-Za-z0-9][\w.+-]{0,59}", "letters, digits and . _ + -")
 """Of a regression, and of a mix of kinds."""
 ENGINE_NAMES = tuple(
@@ -94,7 +93,7 @@ _CHOICES = (
     ),
     Key(
         "seeds",
-        Either(Integer(1, MOST_SEEDS), Many(Integer(0, 2**32 - 1), 1, different=True)),
+        Either(Integer(1, 100_000), Many(Integer(0, 2**32 - 1), 1, different=True)),
         "how many seeds, or which",
         1,
     ),

@@ -19,7 +19,7 @@ from golden.files.output import write_text
 from rtl_tb.check.report import environment
 from rtl_tb.regress.summary import Summary
 
-_WIDTH, _HEIGHT = 600, 90
+_WIDTH, _HEIGHT = 600, 90  # px of the line of coverage over time
 
 
 def write_reports(folder: Path, data: Summary, covered: Sequence[Coverage], history: list[Summary]) -> None:

@@ -14,7 +14,7 @@ from golden.publish.pictures import svg
 from golden.publish.pictures.places import Array, Grid
 from golden.registers.layouts import Layout
 
-_FONT, _STEP = 10, 15.0
+FONT, _STEP = 10, 15.0  # px: the letters, and from a row of the table to the next
 
 
 def table(
@@ -23,7 +23,7 @@ def table(
     """Draws the table with its top left corner at x, y; returns markup, right edge, height and the notes
     on what is left out."""
     labels = held(layout)
-    widest = max(max(svg.width_of(text, _FONT) for text in labels.ravel()) + 8, 44)
+    widest = max(max(svg.width_of(text, FONT) for text in labels.ravel()) + 8, 44)
     columns = _fitting(layout.registers, int(width / widest))
     most_lanes = 32
     rows = layout.lanes if layout.lanes <= 64 else most_lanes
@@ -36,7 +36,7 @@ def table(
         notes.append(f"Lanes {rows} to {layout.lanes - 1} are not drawn; {_further(layout, 0, rows)}")
     parts = [
         svg.text(
-            x + (i + 0.5) * widest, y + 10, f"{words.register}{i}", "muted", anchor="middle", font_size=_FONT
+            x + (i + 0.5) * widest, y + 10, f"{words.register}{i}", "muted", anchor="middle", font_size=FONT
         )
         for i in range(columns)
     ]
@@ -73,7 +73,7 @@ def lane_group(lanes: int, lane: int, boxes: str, texts: str, title: str = "") -
     }
     head = svg.element("title", title) if title else ""
     drawn = svg.group(boxes, **svg.STYLES[f"c{colour(lanes, lane)}"]) + svg.group(
-        texts, **ink, font_size=_FONT
+        texts, **ink, font_size=FONT
     )
     return svg.group(head + drawn, data_lane=lane)
 

@@ -15,6 +15,7 @@ from golden.errors import UnknownNameError, nearest
 from golden.model.instruction import Instruction
 from golden.publish.pictures import fragment_lanes, svg
 from golden.publish.pictures.fragment_lanes import (
+    FONT,
     Words,
     axes,
     cut_notes,
@@ -28,8 +29,7 @@ from golden.publish.pictures.places import Grid, grid
 from golden.registers.layouts import Layout
 
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
-_FONT = 10
-_MARGIN, _HEAD, _ROW_HEAD = 8.0, 40.0, 30.0
+_MARGIN, _HEAD, _ROW_HEAD = 8.0, 40.0, 30.0  # px: around all, words above, row numbers
 _ROOM = svg.WIDTH - 2 * _MARGIN - _ROW_HEAD
 _Place = tuple[float, float, tuple[int, int, int]]
 """x, y and (block, row, column) of a cell that is drawn."""
@@ -164,15 +164,15 @@ class _Size:
         on the picture."""
         layout, columns = cells.layout, int(cells.lane.shape[2])
         longest = words.label(cells, layout.lanes - 1, layout.registers - 1, words.parts - 1)
-        label = svg.sans_width_of(longest, _FONT) + 2
+        label = svg.sans_width_of(longest, FONT) + 2
         if cells.across > 1:
-            head = svg.width_of(span(columns - 1, cells.across), _FONT) + 6
+            head = svg.width_of(span(columns - 1, cells.across), FONT) + 6
             return cls(max(label + 4, head, 11.0 * cells.across if cells.across <= 8 else 0), 30)
         if cells.down > 1:
-            head = svg.width_of(span(int(cells.lane.shape[1]) - 1, cells.down), _FONT) + 6
+            head = svg.width_of(span(int(cells.lane.shape[1]) - 1, cells.down), FONT) + 6
             return cls(label + 16, 11.0 * cells.down if cells.down <= 8 else 32, head=head)
         lane, _, rest = longest.partition(":")
-        narrow = max(svg.sans_width_of(lane, _FONT), svg.sans_width_of(rest, _FONT)) + 2
+        narrow = max(svg.sans_width_of(lane, FONT), svg.sans_width_of(rest, FONT)) + 2
         if columns * label > _ROOM and columns * narrow <= _ROOM:
             return cls(min(label, _ROOM / columns), 25, True)
         return cls(min(label + 6, max(label, _ROOM / columns)), 16)
@@ -225,7 +225,7 @@ def _rulers(cells: Grid, size: _Size, rows: int, columns: int, x: float, y: floa
     above = [(x + (i + 0.5) * size.width, y - 4, span(i, cells.across), "middle") for i in range(columns)]
     left = [(x - 4, y + (i + 0.5) * size.height + 4, span(i, cells.down), "end") for i in range(rows)]
     return [
-        svg.text(a, b, words, "muted", anchor=anchor, font_size=_FONT) for a, b, words, anchor in above + left
+        svg.text(a, b, words, "muted", anchor=anchor, font_size=FONT) for a, b, words, anchor in above + left
     ]
 
 
@@ -258,7 +258,7 @@ def _label(cells: Grid, size: _Size, words: str, x: float, y: float) -> str:
 def _tight(words: str, x: float, y: float, room: float) -> str:
     """A label; where the monospaced font of a PDF would not fit,
     it is squeezed to the width in DejaVu Sans."""
-    squeezed = svg.sans_width_of(words, _FONT) if svg.width_of(words, _FONT) > room - 1 else None
+    squeezed = svg.sans_width_of(words, FONT) if svg.width_of(words, FONT) > room - 1 else None
     return svg.element("text", words, x=x, y=y, textLength=squeezed)
 
 
@@ -269,7 +269,7 @@ def _digits(cells: Grid, size: _Size, places: list[_Place]) -> list[str]:
     ink: dict[str, Any] = {
         **svg.STYLES["muted"],
         "pointer-events": "none",
-        "font-size": _FONT,
+        "font-size": FONT,
         "text-anchor": "middle",
     }
     return [

@@ -101,7 +101,7 @@ def ilp_warps(instruction: str, figures: Sequence[Timing], name: str = "timing")
 
 _LABEL, _WIDTH, _ROW, _BAR = 200.0, 600.0, 22.0, 14.0
 """Pixels: names to the left, the plot, a row, the bar in it."""
-_TOP, _EDGE = 22.0, 16.0
+_TOP, _EDGE = 22.0, 16.0  # px: the axis above the rows, the margins to both sides
 _UNKNOWN = "no plan known"
 
 

@@ -22,7 +22,7 @@ BAR_LEFT, BAR_RIGHT = 96.0, RIGHT - 8
 GAP = 32.0
 """Height between stages, where wires carry their widths."""
 MANY, DOTS, FEW, ONE = (44.0, 100.0, 190.0), 145.0, (44.0, 100.0, 156.0), (100.0,)
-C, C_EXPONENT, EXPONENT = 540.0, 514.0, 350.0
+C, C_EXPONENT, EXPONENT = 540.0, 514.0, 350.0  # px: x of the wires of c, its exponent, the greatest exponent
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ from golden.program.steps import (
 )
 from golden.publish.pictures import svg
 
-_SLOT, _STRETCH = 26.0, 1.7
-_LEVEL = 34.0
+_LEVEL = 34.0  # px from a sum down to its terms
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,8 @@ def drawing(tree: Tree, x: float, y: float, width: float, level: float = _LEVEL)
     leaves: list[_Placed] = []
     root = _place(tree, leaves)
     gaps = _slots(leaves)
-    stretch = min(_STRETCH, width / sum(gaps))
+    most_stretch = 1.7  # of the gaps of a small tree
+    stretch = min(most_stretch, width / sum(gaps))
     left = x + (width - stretch * sum(gaps)) / 2
     for leaf, gap in zip(leaves, gaps, strict=True):
         leaf.x = left + gap * stretch / 2
@@ -245,7 +245,8 @@ def drawing(tree: Tree, x: float, y: float, width: float, level: float = _LEVEL)
 
 def _slots(leaves: Sequence[_Placed]) -> list[float]:
     """The least width of each leaf's place."""
-    return [max(_SLOT, svg.width_of(leaf.tree.words) + 10) for leaf in leaves]
+    least_slot = 26.0  # px of a leaf
+    return [max(least_slot, svg.width_of(leaf.tree.words) + 10) for leaf in leaves]
 
 
 def _place(tree: Tree, leaves: list[_Placed]) -> _Placed:

@@ -64,7 +64,8 @@ def _build(variant: Variant, target: str) -> Built | tuple[Variant, str]:
         return variant, str(error)
 
 
-BANKS, WORD, LINE = 32, 4, 128
+BANKS, WORD = 32, 4  # banks of shared memory, and bytes of a bank's word
+LINE = BANKS * WORD
 
 
 @dataclass(frozen=True)

@@ -229,8 +229,9 @@ class Launcher:
         return self.gpu.milliseconds(self.launch, self.name)
 
 
-_WORDS, _BYTES = 5, 40
-"""What a block writes (common.cuh)."""
+_WORDS = 5
+"""Numbers of 64 bits that a block writes (common.cuh)."""
+_BYTES = 8 * _WORDS
 
 
 def _alone(product: Product, built: Built) -> Point:

@@ -28,7 +28,8 @@ from hw_capture.timing.scalar.checking import timed
 
 LINE, PAGE = 128, 2 << 20
 SMALLEST, LARGEST = 1 << 10, 8 << 30
-PAGES = 32768
+PAGES = (64 << 30) // PAGE
+"""Of a buffer, where that much memory is free."""
 PLACES = 64
 """Lines at which an access of one line is timed: the L2 is near or far, by the address."""
 BASES = 16
@@ -40,7 +41,7 @@ LEVELS = {"ca": 16 << 10, "cg": 4 << 20, "cv": 1 << 30}
 """The size whose latency stands for a load: it lies in the L1, in the L2, in neither."""
 ROUNDS = 1024
 _LEAST = 64 << 20
-_BLOCK = 512
+_BLOCK = 512  # threads of a block
 _OTHERS = 512 << 20
 """Bytes that are read to fill the L2 with other lines; several times what it holds."""
 _STRIDED = 256 << 20

@@ -14,11 +14,11 @@ from hw_capture.kernels import kernels
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
-UNROLL = 16
-FLOW = 8
+UNROLL = 16  # accesses in one turn of a chain's loop
+FLOW = 8  # accesses in one turn of a flow's loop
 STEP = 8192
 """Bytes from one access of a thread to its next, where a block of 512 threads has a region of its own."""
-CLUSTERS = (2, 4, 8)
+CLUSTERS = (2, 4, 8)  # blocks of a cluster; 8 is the largest portable size
 ATOMICS = ("add.u32", "exch.b32", "cas.b32", "max.s32", "add.f32", "add.u64", "add.noftz.f16x2")
 COPIES = (16, 128, 512, 2048, 8192, 32768)
 """Bytes of one cp.async.bulk."""

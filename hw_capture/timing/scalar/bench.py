@@ -20,13 +20,15 @@ from hw_capture.errors import CompileError, DeviceError, HwError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import toolchain
 from hw_capture.timing.clocks import Launches, Watch
+from hw_capture.timing.programs import WARPS as MATRIX_WARPS
 from hw_capture.timing.records import Conditions, Progress, in_parallel
 from hw_capture.timing.scalar import programs
 from hw_capture.timing.scalar.chains import INVERSES, THREADS
 from hw_capture.timing.scalar.instructions import Operation, get, operations
 from hw_capture.timing.scalar.programs import Built
 
-WARPS = (1, 2, 4, 6, 8, 12, 16, 24, 32)
+WARPS = tuple(count for count in MATRIX_WARPS if count != 20)
+"""Warps of a multiprocessor; 20 are those of an experiment on matrix instructions alone."""
 TURNS = 32
 """Turns of the loop in one run."""
 PASSES = 2

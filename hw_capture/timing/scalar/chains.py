@@ -41,11 +41,10 @@ _BETWEEN = {
 }
 STATE = "x0"
 """The register that the first chain runs through."""
-THREADS = 1024
-SLOTS = 64
-"""Registers that a kernel can load: 8 bytes for each of THREADS."""
-INVERSES = 8 * THREADS * SLOTS
-"""Where the reciprocals of the operands begin, in bytes."""
+THREADS = 1024  # of the largest block
+INVERSES = 8 * THREADS * 64
+"""Where the reciprocals of the operands begin, in bytes: behind the 64 registers that a kernel can load, 8
+bytes for each of THREADS."""
 _VERSIONS = {  # that of the newest instruction which the target has: of 8.9, conversions to e4m3
     "75": "8.0",
     "80": "8.0",

@@ -17,7 +17,7 @@ from golden.catalog import ptx_forms
 from golden.catalog.ptx_forms import Form
 from golden.yamlfile import Section, read
 
-PREDICATE = 1
+PREDICATE = 1  # bits of a predicate register
 _LISTS = Path(__file__).with_suffix(".yaml")
 _QUOTIENTS = re.compile(r"div\.")
 """Their chains run through the divisor: a quotient of a quotient would be 0, and a float leave the range in
