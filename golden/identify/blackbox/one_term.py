@@ -64,19 +64,22 @@ def _terms(bank: Bank, name: str) -> _Terms:
 
 def with_factor(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
     """Skeletons that scale every product, or the last sum, by the power of two which answers to one product
-    show, as integers in fixed point are; unchanged if there is none. Small answers are left out: rounding
-    hides the factor."""
+    show, as integers in fixed point are; unchanged if there is none."""
     takes = bank.takes
     if takes.scale_block or any(takes.formats[name].is_float for name in "abd"):
         return list(skeletons)
-    terms, least = _terms(bank, "products"), 1 / (2.0**_ROUNDED - 1)  # a place more or less is near still
+    # 1. The power that most answers have which are large enough for rounding to hide no factor of two.
+    terms, least = _terms(bank, "products"), 1 / (2.0**_ROUNDED - 1)
     large = np.abs(terms.answers) >= least
     ratios = np.log2(np.abs(terms.answers[large] / terms.values[large]))
     powers, counts = np.unique(np.rint(ratios), return_counts=True)
-    # A unit that clamps or wraps has other answers to large products, and these vary.
     power = int(powers[np.argmax(counts)]) if len(powers) else 0
-    near = np.abs(ratios - power) < _ROUNDED
-    if not power or np.count_nonzero(near) < max(ENOUGH, AGREEING * len(ratios)):
+    # 2. All answers have to be that product, rounded: a unit that clamps or wraps has others. Results of few
+    # bits have few large answers, but many small ones.
+    expected = terms.values * 2.0**power
+    shown = np.abs(expected) >= 1 / 2
+    near = np.abs(terms.answers - expected)[shown] < 1
+    if not power or np.count_nonzero(near) < max(ENOUGH, AGREEING * len(near)):
         return list(skeletons)
     both = (_scaled(one, power, whole) for whole in (False, True) for one in skeletons)
     return [one for one in both if one is not None] or list(skeletons)

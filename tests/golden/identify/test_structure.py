@@ -205,6 +205,19 @@ def test_products_that_are_all_infinite_may_be_added() -> None:
     assert any(one is not None and wrong_of(bank, one) < len(bank) // 50 for one in made)
 
 
+def test_few_large_answers_show_a_factor_as_long_as_small_ones_agree() -> None:
+    """A sum that is shifted into eight bits."""
+    scaled = "formats: {a: u8, b: s8, c: s32, d: s8}\nsteps:\n  - multiply: {to: products}\n"
+    scaled += "  - sum: {of: [products, c], to: total}\n  - scale: {of: total, power: -8}\n"
+    end = "  - round: {of: total, rounding: nearest_even, overflow: saturate, zero: positive}\n"
+    box = as_candidate(unit("unit: shifted\nshape: {k: 4}\n" + scaled + end))
+    bank = Bank(box.takes)
+    for kind, operands in simple(box.takes, 20, np.random.default_rng(3)):
+        bank.add(kind, operands, box.dot(**operands))
+    made = counted(bank, skeletons(box.takes, None))
+    assert min(wrong_of(bank, one) for one in made) == 0
+
+
 def test_no_unit_has_more_maxima_than_the_core_holds() -> None:
     """Steps that nobody wrote in YAML are held to the same count as those of a file."""
     start = as_candidate(unit(PLAIN))
