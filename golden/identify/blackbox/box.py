@@ -6,7 +6,7 @@ The search sees nothing else of a unit: formats, K, and codes for codes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -214,6 +214,8 @@ class Bank:
         self._by_parts: list[Bank] = []
         self.spent: set[Hashable] = set()
         """Programs from which a fit to these questions found nothing better."""
+        self.untried: dict[Hashable, Iterator[Any]] = {}
+        """Changes of programs that the time left out in fits to these questions."""
         self.statistics: dict[str, Statistics] = {}
         """Calls, successes and times of the passes in fits to these questions or parts of them."""
         self.read_off: dict[type, object] = {}
@@ -244,7 +246,7 @@ class Bank:
         numbers = {kind: number for number, kind in enumerate(self.kinds)}
         self._kind = np.concatenate([self._kind, np.array([numbers[kind] for kind in kinds], np.int64)])
         self._trials = None
-        self._of_kinds, self._by_parts, self.spent, self.read_off = {}, [], set(), {}
+        self._of_kinds, self._by_parts, self.read_off, self.spent, self.untried = {}, [], {}, set(), {}
 
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""

@@ -110,6 +110,8 @@ class Checking(Asking):
         """The skeletons of the order that masks showed."""
         signed = of_both_signs(self.takes, subtracted_products(self.bank))
         shapes = [*signed, *skeletons(self.takes, self.state.tree)]
+        if (register := fitting.register_before_c(self.bank)) is not None:
+            shapes += skeletons(self.takes, self.state.tree, register)
         return with_register_limits(self.bank, starting_points.counted(self.bank, shapes, self.passes))
 
     def _begun(

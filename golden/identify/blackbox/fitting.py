@@ -27,11 +27,11 @@ from golden.identify.blackbox.moves import Hints, Move
 from golden.identify.blackbox.neighbourhood import nan_words, single_changes
 from golden.identify.blackbox.parts import reordered
 from golden.identify.blackbox.policy import FITS
-from golden.identify.blackbox.questions import KINDS
+from golden.identify.blackbox.questions import ENOUGH, KINDS
 from golden.identify.blackbox.step_changes import replaced_values
 from golden.identify.blackbox.sum_order import KIND as MASKS
 from golden.identify.search import Pass, Search
-from golden.number.formats import Kind, Number
+from golden.number.formats import Format, Kind, Number
 from golden.number.frozen import replace
 from golden.number.rounding import MODES, encode_fraction
 from golden.program.keys import CUT
@@ -179,7 +179,7 @@ def _directed(few: Bank, candidates: Iterable[Candidate], deadline: float) -> It
         yield one
         if time.monotonic() > deadline:
             continue
-        turned = list(_other_ends(one)) if _aligns(one) else [_rounding(one, mode) for mode in MODES]
+        turned = list(_other_ends(one) if _aligns(one) else _other_roundings(one))
         turned += [_cut(one, word) for word in CUT.words] if _aligns(one) and _no_count(few, one) else []
         turned += reordered(one)
         scored = [(wrong_of(few, new), place, new) for place, new in enumerate(turned) if new is not None]
@@ -250,14 +250,24 @@ def _other_ends(one: Candidate) -> Iterator[Candidate | None]:
         )
 
 
+def _other_roundings(one: Candidate) -> Iterator[Candidate | None]:
+    """Variants of a skeleton that adds rounded: everything in one mode; all but the last result cut."""
+    yield from (_rounding(one, mode) for mode in MODES)
+    yield _cut_on_the_way(one)
+
+
 def _cut_on_the_way(one: Candidate) -> Candidate | None:
     """A candidate that cuts all but its last result; None where it rounds only that."""
     last = one.operations[-1].steps[-1]
 
+    def cut(step: Step) -> bool:
+        exact = isinstance(step, Multiply) and step.format is None
+        return isinstance(step, Round | Additions | Fma | Multiply) and not exact
+
     def changed(operation: Operation) -> Operation:
         inner = operation is not one.operations[-1]
         return operation.with_steps(
-            replace(s, rounding="toward_zero") if isinstance(s, Round) and (inner or s is not last) else s
+            replace(s, rounding="toward_zero") if cut(s) and (inner or s is not last) else s
             for s in operation.steps
         )
 
@@ -278,6 +288,24 @@ def bits_of_results(bank: Bank) -> int | None:
     needed = 200
     most = int(bits.max()) if len(bits) >= needed else d.fraction_bits
     return most if most < d.fraction_bits else None
+
+
+def register_before_c(bank: Bank) -> Format | None:
+    """The format of a register between the sum of products and c: of answers without c, which have fewer
+    fraction bits than d although their exact sums need more. None if they show none."""
+    takes, d = bank.takes, bank.takes.formats["d"]
+    if not d.is_float or takes.scale_block or "c" in takes.unread:
+        return None
+    alone = bank.part(np.flatnonzero((bank.values("c") == 0) & ~special_operands(bank)))
+    bits = bits_of_results(alone)
+    if bits is None or bits == bits_of_results(bank):
+        return None
+    sums = (alone.values("a") * alone.values("b")).sum(axis=1)
+    sums = sums[np.isfinite(sums) & (sums != 0)]
+    longer = np.frexp(sums)[1] - 1 - last_places(sums) > bits
+    if np.count_nonzero(longer) < ENOUGH:
+        return None
+    return replace(d, name=f"e{d.exponent_bits}m{bits}", storage=64, fraction_bits=bits)
 
 
 def _aligns(one: Candidate) -> bool:
@@ -473,40 +501,33 @@ _Scored = tuple[int, int, int, Move, Candidate]
 
 
 def _scored(sample: Sample, start: Candidate, tried: Iterable[Move], deadline: float) -> list[_Scored]:
-    """The moves that help on a sample: those that explain something of a small part of it; if there are none,
-    those that explain something of all of it."""
-    # First moves that explain a question of the glance, which is cheap; only if none does, all others.
+    """The moves that help on a sample, as far as time allows; the others in `tried` are not drawn from it.
+    Once one of them helps, only moves that explain something of the glance are counted, which is cheap."""
     base, glance = sample.wrong(start), wrong_of(sample.glance, start)
     scored: list[_Scored] = []
-    later: list[tuple[int, Move, Candidate]] = []
     for index, move in enumerate(tried):
-        if time.monotonic() > deadline:
-            break
         new = move.unchecked(start)
-        if new is None:
-            continue
-        if wrong_of(sample.glance, new) >= glance:
-            later.append((index, move, new))
+        if new is None or (scored and wrong_of(sample.glance, new) >= glance):
+            pass
         elif (wrong := sample.wrong(new, base)) < base and new.sound:
             scored.append((wrong, move.rank, index, move, new))
-    for index, move, new in () if scored else later:
         if time.monotonic() > deadline:
             break
-        if (wrong := sample.wrong(new, base)) < base and new.sound:
-            scored.append((wrong, move.rank, index, move, new))
     return scored
 
 
 def _step(sample: Sample, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
     """The best single change, together with all others that still help; None if none helps."""
     # Moves are ranked on the sample; only the best are counted on the whole bank. The result has strictly
-    # fewer wrong answers there than the fit to improve on.
-    scored = _scored(sample, best.candidate, tried, deadline)
+    # fewer wrong answers there than the fit to improve on. If the time ends while moves are ranked, it is
+    # the best of those that were: the seconds for them are not lost.
+    now = time.monotonic()
+    scored = _scored(sample, best.candidate, tried, now + FITS.ranking * (deadline - now))
     scored.sort(key=lambda one: one[:3])
     alike = sum(one[0] == scored[0][0] for one in scored)
     found: Fit | None = None
-    for _, _, _, move, new in scored[: max(FITS.confirmed, min(alike, FITS.alike))]:
-        if time.monotonic() > deadline:
+    for place, (_, _, _, move, new) in enumerate(scored[: max(FITS.confirmed, min(alike, FITS.alike))]):
+        if place and time.monotonic() > deadline:
             break
         least = (best if found is None else found).wrong
         if (wrong := sample.of_all(new, least)) < least:
@@ -556,6 +577,7 @@ class Fitting:
             [
                 Pass("change a key", self._keys, "no single change of a key explains more"),
                 Pass("change two keys at once", self._joint, "nor do two keys of a step"),
+                Pass("change one operation", self._alone, "nor a width or a rounding of one operation alone"),
             ]
         )
         self.search.statistics = bank.statistics
@@ -576,21 +598,37 @@ class Fitting:
             self._sample = best.candidate, sample_of(self.bank, best.candidate, 1)
         return self._sample[1]
 
-    def _step(self, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
-        better = _step(self._of(best), best, tried, deadline)
+    def _step(self, best: Fit, name: str, tried: Callable[[], Iterator[Move]], deadline: float) -> Fit | None:
+        # Moves that the time left out come first when the same candidate is changed again for this bank.
+        key = name, best.candidate.operations
+        moves = self.bank.untried.pop(key, None) or tried()
+        better = _step(self._of(best), best, moves, deadline)
+        if better is None:
+            self.bank.untried[key] = moves
         return None if better is None else _more_causes(self.bank, better, self.hints, deadline)
 
     def _keys(self, best: Fit, deadline: float) -> Fit | None:
+        return self._step(best, "keys", lambda: self._changes(best), deadline)
+
+    def _changes(self, best: Fit) -> Iterator[Move]:
         # While much is wrong, two keys at once compete with one, and come first if the time ends: a key that
-        # makes up for two others explains a part of the answers, and leads away from them.
-        suggested = replaced_values(best.candidate, self._of(best).missed)
-        tried = chain(suggested, single_changes(best.candidate, self.hints))
-        # Of changes that explain as much, one key comes before two, and before the fault of one key and
-        # another.
+        # makes up for two others explains a part of the answers, and leads away from them. Of changes that
+        # explain as much, one key comes before two, and before the fault of one key and another.
         if best.wrong > len(self.bank) // FITS.apart:
-            pairs = (replace(move, rank=move.rank + 2) for move in joint(best.candidate))
-            tried = chain(pairs, tried)
-        return self._step(best, tried, deadline)
+            yield from (replace(move, rank=move.rank + 2) for move in joint(best.candidate))
+        yield from replaced_values(best.candidate, self._of(best).missed)
+        yield from single_changes(best.candidate, self.hints)
 
     def _joint(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, joint(best.candidate), deadline)
+        return self._step(best, "joint", lambda: joint(best.candidate), deadline)
+
+    def _alone(self, best: Fit, deadline: float) -> Fit | None:
+        return self._step(best, "alone", lambda: _in_one_operation(best.candidate), deadline)
+
+
+def _in_one_operation(one: Candidate) -> Iterator[Move]:
+    """Other widths and roundings in one operation alone: the operations of a chain begin with equal steps."""
+    for move in single_changes(one, Hints(wide=False)):
+        for place in range(len(one.operations)) if len(one.operations) > 1 else ():
+            if move.key.endswith(_WIDTH_KEYS):
+                yield replace(move, value=f"{move.value}, in operation {place + 1}", only=place)

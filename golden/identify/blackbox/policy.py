@@ -135,6 +135,8 @@ class FitPolicy:
     """What one fit compares on how many questions.
 
     Attributes:
+        ranking: part of the time left in which changes are ranked on a sample; in the rest the best ones are
+            counted on all questions.
         sample: questions in each half of a sample, those that the candidate gets wrong and those it gets
             right; `glance`: of these the first that are tried; `part`: questions in each part of the
             remaining bank, which a change has to pass one after the other.
@@ -153,6 +155,7 @@ class FitPolicy:
             least number of starts left.
     """
 
+    ranking: float = 0.75
     sample: int = 224
     glance: int = 48
     part: int = 1024

@@ -40,6 +40,7 @@ class _Frame:
     """The properties that all skeletons of one unit share."""
 
     takes: Signature
+    register: Format | None = None
 
     @property
     def d(self) -> Format:
@@ -79,7 +80,10 @@ class _Frame:
 
     @property
     def inner(self) -> Format:
-        """The format of intermediate results: f32, unless d is a wider float, or all are integers."""
+        """The format of intermediate results: f32, unless d is a wider float, or all are integers; or the one
+        that answers show."""
+        if self.register is not None:
+            return self.register
         wider = self.d.fraction_bits > 23 if self.d.is_float else not self.of_floats
         return self.d if wider else get_format("f32")
 
@@ -399,12 +403,21 @@ def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
 # All of them ------------------------------------------------------------------------------------------------
 
 
-def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
-    """The candidates for a unit, starting with the ones that the tree suggests; each can be run."""
-    f = _Frame(takes)
+def skeletons(takes: Signature, tree: Node | None, register: Format | None = None) -> list[Candidate]:
+    """The candidates for a unit, starting with the ones that the tree suggests; each can be run. `register`:
+    those that round intermediate results to this format."""
+    f = _Frame(takes, register)
     if not f.d.is_float:
         return list(filter(None, _of_integers(f)))
-    return list(filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f))))
+    made = filter(None, _of_tree(f, tree) if tree is not None else (*_of_none(f), *_unseen(f)))
+    # An alignment cuts bits, too: what aligns needs no register of its own.
+    return [
+        one for one in made if register is None or (_rounds_to(one, register) and not one.steps_of(Align))
+    ]
+
+
+def _rounds_to(one: Candidate, register: Format) -> bool:
+    return any(getattr(step, "format", None) == register for step in one.steps)
 
 
 def of_both_signs(takes: Signature, negative: Sequence[int]) -> list[Candidate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,38 @@ def test_a_sticky_bit_is_tried_below_every_width() -> None:
     assert wrong > len(bank) // FITS.far
     found = fitting._widths(bank, Fit(start, wrong), moves.Hints(wide=False), time.monotonic() + 60)
     assert found.wrong == 0, "that is how starts which are far off are ranked"
+
+
+def test_a_fit_whose_time_ends_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call has time for a few changes, and only the last one helps."""
+    wanted = plain()
+    start = with_keys(wanted, Align, fraction_bits=(("products", 10), ("c", 10)))
+    bank = Bank(start.takes)
+    for kind, operands in simple(start.takes, 4, np.random.default_rng(1)):
+        bank.add(kind, operands, wanted.dot(**operands))
+    fit, end = Fit(start, fitting.wrong_of(bank, start)), wanted.steps_of(Align)[0]
+    (now,) = start.steps_of(Align)
+    useless = moves.Move("none", "", lambda steps: steps)
+    tried = [*[useless] * 50, moves.Move("width", "its own", moves.replacing_step(now, end))]
+    clock = count()
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    one = fitting.Fitting(bank)
+    found = [one._step(fit, "some", lambda: iter(tried), time.monotonic() + 30) for _ in range(3)]
+    assert found[:2] == [None, None]
+    assert found[2] is not None and found[2].wrong == 0
+
+
+def test_widths_of_one_operation_alone_are_tried() -> None:
+    start = whole("HMMA.16816.F32")
+    first, last = start.operations
+    wide = [
+        replace(s, fraction_bits=(("products", 27), ("c", 27))) if isinstance(s, Align) else s
+        for s in first.steps
+    ]
+    wanted = start.with_operations((first.with_steps(wide), last))
+    assert wanted is not None
+    made = (move.apply(start) for move in fitting._in_one_operation(start))
+    assert wanted.operations in [new.operations for new in made if new is not None]
 
 
 def chains(of: int, form: str, takes: Signature | None = None) -> list[Candidate]:

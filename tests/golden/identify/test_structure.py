@@ -205,6 +205,31 @@ def test_products_that_are_all_infinite_may_be_added() -> None:
     assert any(one is not None and wrong_of(bank, one) < len(bank) // 50 for one in made)
 
 
+TREE = """\
+unit: tree
+shape: {k: 4}
+formats: {a: bf16, b: bf16, c: f32, d: f32}
+steps:
+  - multiply: {to: products, format: tf32, rounding: toward_zero}
+  - sum: {of: products, to: dot, order: tree, format: tf32, rounding: toward_zero}
+  - sum: {of: [c, dot], to: d, order: sequential, rounding: nearest_even}
+"""
+
+
+def test_answers_without_c_show_a_register_before_it() -> None:
+    for text, name in ((TREE, "e8m10"), (PLAIN, None)):
+        box = as_candidate(unit(text))
+        bank = asked(box.instruction, 2)
+        for kind, operands in simple(box.takes, 20, np.random.default_rng(3)):
+            bank.add(kind, operands, box.dot(**operands))
+        register = fitting.register_before_c(bank)
+        assert (None if register is None else register.name) == name
+        if register is not None:
+            every = skeletons(box.takes, None, register)
+            made = [one for one in every if one.order.startswith("rounded additions of the rounded products")]
+            assert rank(bank, bank, made, time.monotonic() + 60)[0].wrong == 0
+
+
 def test_few_large_answers_show_a_factor_as_long_as_small_ones_agree() -> None:
     """A sum that is shifted into eight bits."""
     scaled = "formats: {a: u8, b: s8, c: s32, d: s8}\nsteps:\n  - multiply: {to: products}\n"
