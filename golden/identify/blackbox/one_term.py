@@ -8,7 +8,7 @@ ranked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -110,12 +110,15 @@ def with_signs(bank: Bank, skeletons: Sequence[Candidate]) -> list[Candidate]:
 
     An operation that negates its c negates the sum so far: along a chain the products of earlier operations
     come out with one sign, the products of later ones with the other."""
-    seen = [_seen(bank.of_kinds(frozenset((kind,))), name) for kind, name in ALONE]
+    seen = {name: _terms(bank, name) for _, name in ALONE}
     upright = _Turned(1, np.ones(bank.takes.stored_k, np.int64))
-    if all(_agree(one, upright) for one in seen):
+    if all(_agree(name, terms, upright) for name, terms in seen.items()):
         return list(skeletons)
     words = [_words(one) for one in skeletons]
-    decided = [one for one in seen if any(_agree(one, turned) for some in words for _, turned in some)]
+    every = [turned for some in words for _, turned in some]
+    decided = {
+        name: terms for name, terms in seen.items() if any(_agree(name, terms, turned) for turned in every)
+    }
     found = [_turning(one, some, decided) for one, some in zip(skeletons, words, strict=True)]
     return [one for some in found for one in some] or list(skeletons)
 
@@ -124,7 +127,7 @@ def subtracted_products(bank: Bank) -> tuple[int, ...]:
     """The places of products that a unit subtracts while it adds others, as answers to one product show them;
     none if a place has too few questions, or both signs."""
     terms = _terms(bank, "products")
-    signs = _signs(terms.values) * _signs(terms.answers)
+    signs = np.sign(terms.values) * np.sign(terms.answers)
     needed = 4  # questions for a place, as for lost products
     found: dict[int, int] = {}
     for k in range(bank.takes.stored_k):
@@ -144,35 +147,14 @@ class _Turned:
     products: Signs
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """Signs of the terms of questions with one, (n, terms), and of their answers, (n,)."""
-
-    of_c: bool
-    terms: Signs
-    answers: Signs
-
-
-def _seen(alone: Bank, name: str) -> _Seen:
-    """The questions with only c, or only one product, whose term and answer both have a sign."""
-    signs = {one: _signs(alone.values(one)) for one in "abc"}
-    terms = signs["c"][:, None] if name == "c" else signs["a"] * signs["b"]
-    answers = _signs(alone.values("d"))
-    known = (answers != 0) & (terms != 0).any(axis=1)
-    return _Seen(name == "c", terms[known], answers[known])
-
-
-def _signs(numbers: Numbers) -> Signs:
-    """1 and -1 by the sign of each number, 0 for zeros, infinities and NaNs."""
-    return np.where(np.isfinite(numbers), np.sign(numbers), 0).astype(np.int64)
-
-
-def _agree(seen: _Seen, turned: _Turned) -> bool:
-    """Whether most answers have the signs that a program produces, or too few have a sign: of integers that
-    wrap, most have the sign of the sum."""
-    expected = seen.terms @ (np.array([turned.c]) if seen.of_c else turned.products)
-    right = int(np.count_nonzero(expected * seen.answers > 0))
-    return len(seen.answers) < ENOUGH or right >= AGREEING * len(seen.answers)
+def _agree(name: str, terms: _Terms, turned: _Turned) -> bool:
+    """Whether most answers to c alone, or to one product, have the signs that a program produces, or too few
+    have a sign: of integers that wrap, most have the sign of the sum."""
+    some = terms.answers != 0
+    of = turned.c if name == "c" else turned.products[terms.places]
+    right = np.count_nonzero((np.sign(terms.values) * of * np.sign(terms.answers))[some] > 0)
+    count = np.count_nonzero(some)
+    return bool(count < ENOUGH or right >= AGREEING * count)
 
 
 _Words = list[tuple[tuple[str, ...], _Turned]]
@@ -188,9 +170,9 @@ def _words(one: Candidate) -> _Words:
     return [(words, _of_program(one.operations, words, one.takes.stored_k)) for words in given]
 
 
-def _turning(one: Candidate, words: _Words, seen: Sequence[_Seen]) -> list[Candidate]:
+def _turning(one: Candidate, words: _Words, seen: Mapping[str, _Terms]) -> list[Candidate]:
     """A candidate that negates as observed; several if c, or some products, showed no sign."""
-    said = [said for said, turned in words if all(_agree(one, turned) for one in seen)]
+    said = [said for said, turned in words if all(_agree(*shown, turned) for shown in seen.items())]
     plain = [words for words in said if len(set(words)) == 1]
     made = (one.with_operations(map(_with_word, one.operations, words)) for words in plain or said[:1])
     return list({new.operations: new for new in made if new is not None}.values())
