@@ -20,7 +20,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.candidates import candidate as made_candidate
 from golden.identify.blackbox.evidence import Evidence, Forced, forced, shrunk, weigh
 from golden.identify.blackbox.moves import Move
-from golden.identify.blackbox.neighbourhood import nan_words
+from golden.identify.blackbox.neighbourhood import in_one_operation, nan_words
 from golden.identify.blackbox.one_term import subtracted_products, twins, with_register_limits
 from golden.identify.blackbox.parts import Pass
 from golden.identify.blackbox.policy import QUESTIONS, STARTS, TIMES
@@ -280,6 +280,9 @@ class Checking(Asking):
             end = time.monotonic() + self._separation_seconds
             changes = discriminate.neighbours(candidate, self._words(), causes=True)
             left = discriminate.equivalent_neighbours(candidate, self.bank, changes, end)
+            # What differs in one operation alone shows on few questions.
+            alone = in_one_operation(candidate)
+            left += discriminate.equivalent_neighbours(candidate, self.bank, alone, end)
             left = discriminate.distinguishable_rivals(candidate, left)
         self.rivals = _Rivals(candidate.key, left, len(self.bank))
         return left

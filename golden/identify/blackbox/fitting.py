@@ -24,7 +24,7 @@ from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import NamedChange
 from golden.identify.blackbox.joint_keys import SIDES, joint, sticky
 from golden.identify.blackbox.moves import Hints, Move
-from golden.identify.blackbox.neighbourhood import nan_words, single_changes
+from golden.identify.blackbox.neighbourhood import WIDTHS, in_one_operation, nan_words, single_changes
 from golden.identify.blackbox.parts import reordered
 from golden.identify.blackbox.policy import FITS
 from golden.identify.blackbox.questions import ENOUGH, KINDS
@@ -44,7 +44,6 @@ _OFTEN, _WORDS = 6, 2
 _CAUSES = ": nans"
 """End of the key of the table of NaN causes."""
 _MASKS = frozenset((MASKS,))
-_WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
 
@@ -369,7 +368,7 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
         if fit.wrong == 0:
             break
         sample = sample_of(bank, fit.candidate, turn)
-        tried = (m for m in single_changes(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
+        tried = (m for m in single_changes(fit.candidate, hints) if m.key.endswith(WIDTHS))
         far = not turn and fit.wrong > len(bank) // FITS.far
         better = _step(sample, fit, chain(tried, sticky(fit.candidate) if far else ()), deadline)
         if better is None:
@@ -623,12 +622,4 @@ class Fitting:
         return self._step(best, "joint", lambda: joint(best.candidate), deadline)
 
     def _alone(self, best: Fit, deadline: float) -> Fit | None:
-        return self._step(best, "alone", lambda: _in_one_operation(best.candidate), deadline)
-
-
-def _in_one_operation(one: Candidate) -> Iterator[Move]:
-    """Other widths and roundings in one operation alone: the operations of a chain begin with equal steps."""
-    for move in single_changes(one, Hints(wide=False)):
-        for place in range(len(one.operations)) if len(one.operations) > 1 else ():
-            if move.key.endswith(_WIDTH_KEYS):
-                yield replace(move, value=f"{move.value}, in operation {place + 1}", only=place)
+        return self._step(best, "alone", lambda: in_one_operation(best.candidate), deadline)

@@ -20,6 +20,9 @@ from golden.program.keys import Word, applies, declared, key_name
 from golden.program.program import Operation
 from golden.program.steps import Additions, Multiply, Round, SpecialValues, Step
 
+WIDTHS = ("fraction_bits", "rounding")
+"""Ends of the names of keys that say how many bits are kept, and how the others are cut."""
+
 
 def single_changes(one: Candidate, hints: Hints) -> Iterator[Move]:
     """Every single change of the keys of a candidate, and of common steps."""
@@ -34,6 +37,14 @@ def single_changes(one: Candidate, hints: Hints) -> Iterator[Move]:
         yield from _registers(one, step, hints)
     yield from operand_formats(one)
     yield from structural(one, hints)
+
+
+def in_one_operation(one: Candidate) -> Iterator[Move]:
+    """Other widths and roundings in one operation alone: the operations of a chain begin with equal steps."""
+    for move in single_changes(one, Hints(wide=False)):
+        for place in range(len(one.operations)) if len(one.operations) > 1 else ():
+            if move.key.endswith(WIDTHS):
+                yield replace(move, value=f"{move.value}, in operation {place + 1}", only=place)
 
 
 def settings(operations: Iterable[Operation]) -> dict[str, str]:

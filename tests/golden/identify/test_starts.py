@@ -12,9 +12,11 @@ import pytest
 
 import golden
 from golden.identify.blackbox import (
+    discriminate,
     fitting,
     joint_keys,
     moves,
+    neighbourhood,
     starting_points,
 )
 from golden.identify.blackbox.box import Bank
@@ -84,7 +86,7 @@ def test_a_fit_whose_time_ends_goes_on_where_it_stopped(monkeypatch: pytest.Monk
     assert found[2] is not None and found[2].wrong == 0
 
 
-def test_widths_of_one_operation_alone_are_tried() -> None:
+def test_widths_of_one_operation_alone_are_tried_and_separated(monkeypatch: pytest.MonkeyPatch) -> None:
     start = whole("HMMA.16816.F32")
     first, last = start.operations
     wide = [
@@ -93,8 +95,12 @@ def test_widths_of_one_operation_alone_are_tried() -> None:
     ]
     wanted = start.with_operations((first.with_steps(wide), last))
     assert wanted is not None
-    made = (move.apply(start) for move in fitting._in_one_operation(start))
+    made = (move.apply(start) for move in neighbourhood.in_one_operation(start))
     assert wanted.operations in [new.operations for new in made if new is not None]
+    search = _Search(FunctionUnit.like(start.instruction, start.dot), 60, 10_000, 0, None)
+    monkeypatch.setattr(discriminate, "neighbours", lambda *_, **__: [])
+    rivals = search._rivals(Fit(start, 0))  # no question refutes any
+    assert rivals and all(len({o.steps for o in one.operations}) == 2 for _, one in rivals)
 
 
 def chains(of: int, form: str, takes: Signature | None = None) -> list[Candidate]:
