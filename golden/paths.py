@@ -43,6 +43,19 @@ def docs_folder() -> Path:
     raise SpecError(f"{_PACKAGE}: the hand-written pages are missing from this installation")
 
 
+def installed(path: str | Path) -> Path | None:
+    """Returns the place of a file that the pages name by its path in a clone, such as spec/examples/fma.yaml;
+    None if the path does not begin like that, or this installation has no such file."""
+    first, *rest = Path(path).parts or ("",)
+    if first == "spec" and rest:
+        place = spec_folder().joinpath(*rest)
+    elif first == "rtl_tb" and rest:
+        place = _PACKAGE.parent.joinpath(first, *rest)
+    else:
+        return None
+    return place if place.exists() else None
+
+
 def cache_folder() -> Path:
     """Returns the folder of what was compiled once: $MMAGOLD_CACHE, else ~/.cache/mmagold."""
     return Path(os.environ.get("MMAGOLD_CACHE") or Path.home() / ".cache" / "mmagold")

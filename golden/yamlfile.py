@@ -140,6 +140,8 @@ def parse(text: str, name: str = "<text>") -> Section:
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         if "nesting depth" in problem:  # libyaml's own limit, far above ours, is met first: it reads ahead
             raise SpecError(f"{name}:{line}: {_TOO_DEEP}") from None
+        if (text.splitlines()[line - 1 : line] or [""])[0].lstrip(" ").startswith("\t"):
+            problem = "the line begins with a tab, expected spaces"
         raise SpecError(f"{name}:{line}: not valid YAML: {' '.join(problem.split())}") from None
     if not isinstance(value, Section):
         raise SpecError(f"{name}:1: the file holds {shown(value)}, expected a mapping of keys")

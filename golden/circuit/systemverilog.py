@@ -20,6 +20,7 @@ import yaml
 
 from golden.circuit.specification import HELD, Circuit, circuit_of
 from golden.circuit.words import CircuitError, Word, Words, order
+from golden.errors import nearest
 from golden.files.escape import SYSTEMVERILOG
 from golden.files.output import write_folder
 from golden.model.instruction import Instruction
@@ -137,6 +138,7 @@ class _Module:
                 expected = ", ".join(op for op in STEPS if op in known)
                 raise CircuitError(
                     f"pipeline names '{word}', expected steps of {instruction.name}: {expected}"
+                    f"{nearest(word, known)}"
                 )
         if pipeline and instruction.state:
             raise CircuitError(

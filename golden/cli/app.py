@@ -140,10 +140,30 @@ def _misused(error: Any) -> int:
         error.show()
     else:
         command = error.ctx.command_path if error.ctx else "mmagold"
-        typer.echo(
-            f"mmagold: {' '.join(error.format_message().split()).rstrip('.')}; see {command} -h", err=True
-        )
+        message = _out_of_range(error) or " ".join(error.format_message().split()).rstrip(".")
+        typer.echo(f"mmagold: {message}; see {command} -h", err=True)
     return boundary.ERROR
+
+
+_LIMITS = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
+_TYPES = {"int": "an integer", "float": "a number", "bool": "true or false"}
+
+
+def _out_of_range(error: Any) -> str:
+    """What a value of an option is, and what was expected; "" for other errors.
+
+    Recent versions of typer leave the check of a value to Pydantic, whose message does not name the value.
+    """
+    details = getattr(error.__cause__, "errors", None)
+    if error.param is None or details is None:
+        return ""
+    found = details()[0]
+    limits = [f"{_LIMITS[key]} {value}" for key, value in found.get("ctx", {}).items() if key in _LIMITS]
+    kind = _TYPES.get(str(found["type"]).partition("_")[0])
+    if kind is None and not limits:
+        return ""
+    name = error.param.opts[0] if error.param.opts[0].startswith("-") else error.param.human_readable_name
+    return f"{name} is '{found['input']}', expected {limits[0] if limits else kind}"
 
 
 read_light()

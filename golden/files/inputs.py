@@ -26,11 +26,16 @@ from typing import IO, Any
 
 from golden.errors import FileFormatError, SpecError, nearest
 from golden.files.output import followed
+from golden.paths import installed
 
 MAX_NESTING = 64  # levels of lists and mappings, and of files that name files
 MAX_TEXT = 64 << 20
 """Bytes of a file that is read as one text: specs, manifests, reports."""
 MAX_DIGITS = 40  # of a number; 2**128 has 39
+MAX_ENTRIES = 100_000
+"""Files and folders that a pattern may look at: a large repository, in about a second."""
+_MAX_COMPARED = 1000
+"""Names of a folder among which the nearest is looked for, in some milliseconds."""
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
 
 
@@ -47,7 +52,7 @@ def opened(path: str | Path) -> Iterator[IO[bytes]]:
         flags = 0 if own is not None else getattr(os, "O_NONBLOCK", 0)  # a FIFO is opened without a writer
         handle = os.open(path, os.O_RDONLY | flags)
     except (OSError, ValueError) as error:
-        raise _unread(path, error) from None
+        raise unreadable(path, error) from None
     mode = os.fstat(handle).st_mode
     if stat.S_ISDIR(mode) or (own is None and not stat.S_ISREG(mode)):
         os.close(handle)
@@ -57,11 +62,26 @@ def opened(path: str | Path) -> Iterator[IO[bytes]]:
         try:
             yield file
         except OSError as error:
-            raise _unread(path, error) from None
+            raise unreadable(path, error) from None
 
 
-def _unread(path: str | Path, error: Exception) -> FileFormatError:
-    return FileFormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+def unreadable(path: str | Path, error: Exception) -> FileFormatError:
+    """The error for a file that the system does not open or read."""
+    hint = elsewhere(path) if isinstance(error, FileNotFoundError) else ""
+    return FileFormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}{hint}")
+
+
+def elsewhere(path: str | Path) -> str:
+    """Where a file may be that does not exist: "; this installation has it at X" for a path of the pages that
+    is not in the current folder, else "; nearest: x.yaml" in the folder of the path, or ""."""
+    if (place := installed(path)) is not None:
+        return f"; this installation has it at {place}"
+    try:
+        with os.scandir(os.path.dirname(path) or ".") as scan:
+            names = [entry.name for entry in itertools.islice(scan, _MAX_COMPARED)]
+    except OSError:  # no folder, or not ours to read
+        return ""
+    return nearest(os.path.basename(path), names)
 
 
 _KINDS_OF_FILES = (

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import FileFormatError, nearest
-from golden.files.inputs import opened, shortened
+from golden.files.inputs import opened, shortened, unreadable
 
 MAX_UNPACKED = 4 << 30
 """Bytes that the arrays of an archive may take in memory, where nothing says how large they should be."""
@@ -84,7 +84,7 @@ def read_arrays(
     except FileFormatError:
         raise
     except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
     except _UNREADABLE as error:
         raise FileFormatError(f"{path}: truncated or not a NumPy file: {_reason(error)}") from None
 

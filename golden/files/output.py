@@ -103,16 +103,23 @@ def _alone_in(output: _Output) -> Iterator[None]:
         os.close(handle)
 
 
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it. Raises FileFormatError: it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FileFormatError(f"{folder}: it is a file, expected a folder") from None
+    except OSError as error:
+        raise FileFormatError(f"{folder}: cannot be made: {error.strerror or error}") from None
+
+
 @contextmanager
 def made_folder(folder: Path) -> Iterator[None]:
     """Makes a folder and those above it; the ones that were missing go again when the block fails and they
     are empty."""
     missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
     try:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileFormatError(f"{folder}: cannot be made: {error.strerror or error}") from None
+        make_folder(folder)
         yield
     except BaseException:
         for place in missing:

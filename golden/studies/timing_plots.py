@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from golden.catalog.timing import Figure, load, names
-from golden.errors import FileFormatError, ToolMissing, no_match, pip_install
-from golden.files.output import write_whole
+from golden.errors import ToolMissing, no_match, pip_install
+from golden.files.output import make_folder, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -47,10 +47,7 @@ def draw(
         FileFormatError: it cannot be written.
     """
     pictures = _pictures(ours, load(ours), chosen)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileFormatError(f"{folder}: cannot be made: {error.strerror}") from None
+    make_folder(folder)
     written = []
     for stem, drawn in pictures.items():
         path = folder / f"{stem}.{form}"

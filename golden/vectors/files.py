@@ -56,7 +56,8 @@ def format_of(path: str | Path, name: str | None = None) -> str:
     suffix = Path(path).suffix
     if suffix not in _SUFFIXES:
         raise FileFormatError(
-            f"{path}: no vector format has the suffix '{suffix}', expected {', '.join(_SUFFIXES)}"
+            f"{path}: no vector format has the suffix '{suffix}', expected {', '.join(_SUFFIXES)}, or the "
+            f"format ({', '.join(NAMES)})"
         )
     return _SUFFIXES[suffix]
 

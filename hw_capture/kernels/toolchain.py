@@ -32,10 +32,10 @@ from hw_capture.gpu import processes
 SYSTEM_FOLDERS = ("/usr/local/cuda",)
 OPTIONS = ("-std=c++17", "-O3", "-w")
 _PACKAGES = {
-    "nvcc": "the CUDA toolkit",
-    "ptxas": "the CUDA toolkit, or pip install nvidia-cuda-nvcc",
+    "nvcc": "install the CUDA toolkit",
+    "ptxas": "install the CUDA toolkit, or pip install nvidia-cuda-nvcc",
     "nvdisasm": "pip install nvidia-cuda-nvdisasm",
-    "cuobjdump": "the CUDA toolkit",
+    "cuobjdump": "install the CUDA toolkit",
 }
 _TIMEOUT = 600.0  # seconds for one call of a compiler
 _REFUSED_LINE = re.compile(r"line (\d+); error\s*: (.*)")
@@ -73,7 +73,7 @@ def require(*tools: str) -> str:
             return path
     raise ToolMissing(
         f"{' or '.join(tools)} not found on PATH, in CUDA_HOME, in /usr/local/cuda or among Python's "
-        f"packages: install {_PACKAGES[tools[0]]}"
+        f"packages: {_PACKAGES[tools[0]]}"
     )
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from golden.catalog.architectures import get_architecture
 from golden.errors import FileFormatError
 from golden.files.lock import only_writer
+from golden.files.output import make_folder
 from golden.model.instruction import Instruction
 from golden.vectors import captured
 from hw_capture.errors import HwError
@@ -143,10 +144,7 @@ def opened(
         FileFormatError: the folder holds another device's vectors or a wrong manifest, another capture writes
             there, or it cannot be made.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileFormatError(f"{folder}: cannot be made: {error.strerror}") from None
+    make_folder(folder)
     with only_writer(folder, folder / ".capturing"):
         known: dict[str, Any] = {}
         if (folder / "manifest.json").exists():

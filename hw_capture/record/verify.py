@@ -93,7 +93,14 @@ def manifests(folder: Path) -> list[Path]:
         else sorted(folder.glob("*/manifest.json"))
     )
     if not found:
-        raise FileFormatError(f"{folder}: no manifest.json in it nor in a folder of it: no captured vectors")
+        if not folder.is_dir():
+            raise FileFormatError(
+                f"{folder}: there is no such folder, expected one that mmagold capture wrote, or the folder "
+                "vectors of a clone of the repository"
+            )
+        raise FileFormatError(
+            f"{folder}: it holds no captured vectors, expected manifest.json in it or in a folder of it"
+        )
     return found
 
 

@@ -227,7 +227,8 @@ def open_capsule(folder: Path) -> tuple[Path, Options]:
     """
     file = folder / FACTS
     if not file.is_file():
-        raise FileFormatError(f"{folder}: no capsule of a failed check (it holds no {FACTS})")
+        near = f"; nearest: {folder / DESCRIPTION}" if (folder / DESCRIPTION).is_file() else ""
+        raise FileFormatError(f"{folder}: no capsule of a failed check (it holds no {FACTS}){near}")
     facts = read_json(file)
     if not isinstance(facts, dict) or "check" not in facts:
         raise FileFormatError(f"{file}: it does not say how the check was run; repeat it by its command")

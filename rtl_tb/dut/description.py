@@ -15,6 +15,7 @@ from typing import Any
 from golden import yamlfile
 from golden.catalog.lookup import instruction
 from golden.errors import MmagoldError, OperandError, SpecError, nearest
+from golden.files.inputs import elsewhere
 from golden.model.instruction import Instruction
 from golden.program.state import CONTROLS
 from golden.values import Anything, Many
@@ -314,7 +315,8 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
 
         unit = document["unit"]
         if not (folder / unit).is_file():
-            raise document.error(f"key 'unit' is '{unit}', but {folder / unit} is no file", "unit")
+            near = elsewhere(folder / unit)
+            raise document.error(f"key 'unit' is '{unit}', but {folder / unit} is no file{near}", "unit")
         return load_instruction(folder / unit), unit
     name = document["instruction"]
     architecture, colon, rest = name.partition(":")
@@ -349,11 +351,8 @@ def _sources(document: Section, given: dict[str, Any], folder: Path) -> Sources:
         except SpecError as error:
             raise document.error(f"key 'sources': {error}", "sources") from None
         if not files:
-            siblings = [entry.name for entry in (folder / pattern).parent.glob("*") if entry.is_file()]
-            raise document.error(
-                f"key 'sources': '{pattern}' is no file in {folder}{nearest(Path(pattern).name, siblings)}",
-                "sources",
-            )
+            near = elsewhere(folder / pattern)
+            raise document.error(f"key 'sources': '{pattern}' is no file in {folder}{near}", "sources")
         found.files |= dict.fromkeys(files)
     if not found.files:
         raise document.error(

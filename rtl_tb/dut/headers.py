@@ -18,6 +18,7 @@ from rtl_tb.errors import ElaborationError
 T = TypeVar("T")
 SHELL = "mmagold_types"
 _SHOWN = 3  # names in a message
+_NO_TOP = re.compile(r"top-module '\w+' was not found|find the root module")  # Verilator; Icarus
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,17 @@ def tops(design: Design) -> list[str]:
     units = {name for name, text in ports.items() if text}
     used = {name for name, by in nodes.users.items() if by & {*units, ""}}
     return sorted(units - used) or sorted(nodes.modules.keys() - nodes.used)
+
+
+def unknown_top(design: Design, said: str) -> str:
+    """The tops that the sources have, where a design was refused since they have no module of the name that
+    was given; "" where that was not what was `said`."""
+    if design.top is None or not _NO_TOP.search(said):
+        return ""
+    names = tops(design)[:_SHOWN]
+    return (
+        f"; key 'top' (--top of rtl init) is '{design.top}', expected {' or '.join(names)}" if names else ""
+    )
 
 
 def unknown_parameters(design: Design, said: str) -> str:

@@ -20,6 +20,7 @@ from golden.catalog import architectures
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
 from golden.errors import SpecError, counted
+from golden.files.inputs import elsewhere
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField, Modes
 from golden.vectors.word import RESULTS, Field, WordLayout
@@ -160,7 +161,9 @@ class Given:
         for file in files:
             named = [Path(file)] if Path(file).is_file() else matching(Path(), str(file), ())
             if not named:
-                raise SpecError(f"source '{file}' is no file; looked for it at {Path(file).absolute()}")
+                raise SpecError(
+                    f"source '{file}' is no file; looked for it at {Path(file).absolute()}{elsewhere(file)}"
+                )
             found.files |= dict.fromkeys(path.absolute() for path in named)
         check_sizes([*found.files, *(path for files in self.libraries.values() for path in files)])
         found.include |= dict.fromkeys(path.absolute() for path in self.include)

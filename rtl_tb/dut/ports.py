@@ -156,7 +156,11 @@ def read_ports(design: Design) -> Module:
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
             refused = first if isinstance(first, ElaborationError) else second
             said = str(refused)
-            if hint := headers.unknown_parameters(design, said) or headers.without_default(design, said):
+            if hint := (
+                headers.unknown_parameters(design, said)
+                or headers.without_default(design, said)
+                or headers.unknown_top(design, said)
+            ):
                 raise ElaborationError(f"{refused}{hint}") from refused.__cause__
             last = refused if isinstance(refused, ElaborationError) else first
             raise last from last.__cause__  # the tool's whole log, and not the other tool's

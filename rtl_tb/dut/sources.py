@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from golden.errors import FileFormatError, SpecError, nearest
-from golden.files.inputs import MAX_NESTING, matches, read_text, shortened
+from golden.files.inputs import MAX_NESTING, elsewhere, matches, read_text, shortened
 from rtl_tb.dut.text import read
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|(?:^|(?<=\s))#[^\n]*", re.DOTALL | re.MULTILINE)
@@ -146,8 +146,7 @@ def _option(
 def _file(path: Path, name: str) -> Path:
     file = path.parent / name
     if not file.is_file():
-        siblings = [entry.name for entry in file.parent.glob("*")]
-        raise SpecError(f"{path}: {file} is no file{nearest(file.name, siblings)}")
+        raise SpecError(f"{path}: {file} is no file{elsewhere(file)}")
     return file
 
 

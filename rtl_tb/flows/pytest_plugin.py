@@ -77,6 +77,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def _checks(folder: Path, marker: pytest.Mark) -> list[tuple[str, tuple[Path, Options]]]:
     """Names of tests, and what each checks."""
     from golden.errors import OperandError, nearest
+    from golden.files.inputs import elsewhere
     from golden.vectors.vectorset import shares_of
     from rtl_tb import engines
     from rtl_tb.check.options import Options
@@ -99,7 +100,8 @@ def _checks(folder: Path, marker: pytest.Mark) -> list[tuple[str, tuple[Path, Op
     files = [(pattern, matching(folder, str(pattern), ())) for pattern in marker.args]
     for pattern, matches in files or [("", [])]:
         if not matches:
-            raise OperandError(f"'{pattern}' is no file in {folder}, expected a dut.yaml")
+            near = elsewhere(folder / str(pattern)) if pattern else ""
+            raise OperandError(f"'{pattern}' is no file in {folder}, expected a dut.yaml{near}")
     found = []
     for file in dict.fromkeys(file for _, matches in files for file in matches):
         for text in [chosen] if isinstance(chosen, str) else chosen:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
-from golden.errors import MmagoldError, SpecError, nearest
+from golden.errors import MmagoldError, SpecError
+from golden.files.inputs import elsewhere
 from golden.stimuli import INTEGER_KINDS, KINDS
 from golden.values import Choice, Either, Integer, Key, Many, Mapping, Number, Table, Text
 from golden.vectors.vectorset import MOST, MOST_AT_ONCE, shares_of
@@ -178,10 +179,8 @@ def _files(section: Section, folder: Path, pattern: str) -> list[Path]:
     except SpecError as error:
         raise section.error(f"key '{key}': {error}", key) from None
     if not files:
-        siblings = [entry.name for entry in (folder / pattern).parent.glob("*.yaml")]
-        raise section.error(
-            f"key '{key}': '{pattern}' is no file in {folder}{nearest(Path(pattern).name, siblings)}", key
-        )
+        near = elsewhere(folder / pattern)
+        raise section.error(f"key '{key}': '{pattern}' is no file in {folder}{near}", key)
     return files
 
 

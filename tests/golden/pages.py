@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = ("rtl_tb", "spec", "vectors", "docs", "Makefile")
 SHOWN = ("text", "systemverilog", "c")
 # Other people's commands: not checked.
-OUTSIDE = ("apt-get", "cd", "git", "iverilog", "python3", "source", "testfloat_gen")
+OUTSIDE = ("apt-get", "cd", "git", "iverilog", "ln", "python3", "source", "testfloat_gen")
 
 
 class PageError(AssertionError):

@@ -382,3 +382,19 @@ def test_mutated_recordings(tmp_path: Path) -> None:
                 list(captured.load("hopper", tmp_path))
             except MmagoldError as error:
                 assert "\n" not in str(error) and len(str(error)) < 2000
+
+
+def test_a_missing_file_is_named_with_where_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest name in its folder; or where this installation has what a page names by its path."""
+    monkeypatch.chdir(tmp_path)
+    Path("dot4.yaml").touch()
+    with pytest.raises(FileFormatError, match=r"^dot.yaml: .*such file or directory; nearest: dot4.yaml$"):
+        inputs.read_text("dot.yaml")
+    for name in ("spec/examples/sticky_rne.yaml", "rtl_tb/examples/own_unit/mac4.sv"):
+        with pytest.raises(FileFormatError, match=f"; this installation has it at /.*/{name}$"):
+            inputs.read_text(name)
+    for name in ("spec/examples/nothing.yaml", "none/dot4.yaml"):
+        with pytest.raises(FileFormatError, match=r"No such file or directory$"):
+            inputs.read_text(name)
