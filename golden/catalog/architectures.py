@@ -93,7 +93,7 @@ _SHARED = (
     Key(
         "unknown",
         Many(UNKNOWN),
-        "a family, which of its variants, and `why` nobody knows what they compute: they are listed, and "
+        "a family, which of its variants, and `why` it is not known what they compute: they are listed, and "
         "every command refuses them",
         (),
     ),

@@ -145,7 +145,7 @@ def plan(
     if any(path is None for path in files.values()) if ask is None else any(files.values()):
         raise typer.BadParameter("expected all of --a, --b and --d, or --ask alone", param_hint="--d")
     if (ask is None) != (not shape):
-        raise typer.BadParameter("goes with --ask alone", param_hint="--shape")
+        raise typer.BadParameter("only --ask takes a shape", param_hint="--shape")
     known, arch = _formats(formats), resolver().called(arch)
     paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": c, "bias": bias}
     given = {name: read_array(path) for name, path in paths.items() if path is not None}

@@ -201,7 +201,7 @@ def _why_none(path: Path) -> str:
         return (
             f"{path}: cannot be read: {what} ({path_for(path).name}, which is in the folder of every file "
             f"that mmagold "
-            "vectors --out writes); bring the file's own along, or write both anew"
+            "vectors --out writes); copy the manifest of the file, or write both again"
         )
     ending = path_for("").name
     named = sorted(found.name.removesuffix(ending) for found in path.glob(f"?*{ending}"))

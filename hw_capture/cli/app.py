@@ -77,7 +77,7 @@ def capture(
 
     The files have a manifest. A second call continues where the first one stopped.
 
-    Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something
+    Exit status: 0 done, 1 a new result or a kernel differs from the spec, 2 something
     gave no result.
     """
     from golden.catalog.architectures import get_architecture

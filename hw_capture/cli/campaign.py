@@ -68,7 +68,7 @@ def campaign(
 ) -> None:
     """Compares instructions on the GPU, or on this CPU, with the golden model, and counts differences.
 
-    Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could
+    Exit status: 0 no mismatch, 1 a mismatch anywhere in the report (of no planted fault), 2 something could
     not be checked.
     """
     from golden.errors import OperandError

@@ -38,7 +38,7 @@ def invariance(
     split_k: Annotated[
         bool, Option("--split-k/--no-split-k", help="Whether the library may split K.")
     ] = True,
-    fast: Annotated[bool, Option("--fast/--precise", help="Of fp8: fast accumulation, or precise.")] = True,
+    fast: Annotated[bool, Option("--fast/--precise", help="FP8: fast accumulation, or precise.")] = True,
     batches: Annotated[
         str, Option("--m", help="Batch sizes, such as 1-512,1024; default: 1-512 and larger ones.")
     ] = "",

@@ -32,7 +32,7 @@ def capture_products(
         bool, Option("--held-out", help="The products of vectors/kernels/held_out instead.")
     ] = False,
     triton_types: Annotated[
-        bool, Option("--triton-types", help="Triton's tl.dot in further types, instead.")
+        bool, Option("--triton-types", help="Record only Triton's tl.dot, in more types.")
     ] = False,
     markdown: Annotated[
         Path | None, Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
@@ -54,9 +54,9 @@ def capture_products(
     usual = cases.TRITON_SHAPES if triton_types else cases.SHAPES
     shapes = tuple(parse_shape(text) for text in shape) if shape else usual
     if held_out and (shape or seed != 1 or spread != 6):
-        raise typer.BadParameter("its shapes, seed and spread are its own", param_hint="--held-out")
+        raise typer.BadParameter("it has fixed shapes, seed and spread", param_hint="--held-out")
     if held_out and triton_types:
-        raise typer.BadParameter("goes without --held-out", param_hint="--triton-types")
+        raise typer.BadParameter("cannot be combined with --held-out", param_hint="--triton-types")
     drawn = cases.triton_types if triton_types else cases.cases
     every = cases.held_out() if held_out else drawn(seed, shapes, spread)
     chosen = [case for case in every if matching(case.name)]

@@ -77,7 +77,7 @@ def bench_gpu(
     It measures matrix instructions, wmma, scalar instructions and memory. The groups sun and abdelkhalik are
     the experiments of two papers as they print them.
 
-    Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
+    Exit status: 0 done, 2 something could not be measured, such as a loop without its instruction.
     """
     from hw_capture.cli.app import check_writable
 

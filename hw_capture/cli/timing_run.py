@@ -63,7 +63,7 @@ def bench_board(
     The parts are matrix instructions, wmma, scalar instructions, memory and whole products. A second file
     (.csv.gz) of each part has every point.
 
-    Exit status: 0 done, 1 a product is not as the model says, 2 a part could not be recorded; it is named,
+    Exit status: 0 done, 1 a product differs from the model, 2 a part could not be recorded; it is named,
     and the others are written.
     """
     from golden.catalog.timing import of_board

@@ -161,7 +161,7 @@ def read_ports(design: Design) -> Module:
                 or headers.without_default(design, said)
                 or headers.unknown_top(design, said)
             ):
-                raise ElaborationError(f"{refused}{hint}") from refused.__cause__
+                raise ElaborationError(f"{said.rstrip('.')}{hint}") from refused.__cause__
             last = refused if isinstance(refused, ElaborationError) else first
             raise last from last.__cause__  # the tool's whole log, and not the other tool's
 

@@ -211,7 +211,7 @@ def claim_of(dut: Dut, problem: Problem, read: Transaction) -> tuple[str, ...]:
     if read.undefined:
         said.append("x in the unit is anything")
     if read.steady:
-        said.append("also in traffic without a stall: the result heeds no other transaction")
+        said.append("also in traffic without a stall: the result depends on no other transaction")
     left = "stalls" if read.steady else "traffic, stalls"
     said.append(f"of the netlist that Yosys reads; {left} and resets in flight are left to rtl check")
     return tuple(said)

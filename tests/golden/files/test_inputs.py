@@ -74,7 +74,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("- " * 30_000 + "x", "nested too deeply"),
         ("\n".join(" " * i + "a:" for i in range(300)), "nested too deeply"),
         (BOMB, "more than 1000000 values"),
-        ("a: &a {b: *a}", "inside of what it names"),
+        ("a: &a {b: *a}", "in the value that it repeats"),
         ("a: *b", "alias 'b' without an anchor"),
         ("a: &x 1\nb: &x 2", "anchor 'x' stands twice"),
         ("a: " + "9" * 5000, "a number of 5000 characters"),

@@ -210,6 +210,6 @@ def test_a_kernel_that_does_not_compile_is_one_line(monkeypatch: pytest.MonkeyPa
 def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     words = ["capture-products", "--out", str(tmp_path), "--triton-types"]
     done = CliRunner().invoke(app, [*words, "--held-out"])
-    assert done.exit_code == 2 and "goes without --held-out" in done.output
+    assert done.exit_code == 2 and "cannot be combined with --held-out" in done.output
     done = CliRunner().invoke(app, [*words, "--shape", "8x8x8"])
     assert done.exit_code == 2 and "no call takes such a shape" in done.output
