@@ -75,7 +75,7 @@ def run(work: Callable[[], int | None], name: str = "mmagold") -> int:
                 raise
             except BaseException as error:
                 return _report(error, name, received)
-        except KeyboardInterrupt:  # while telling
+        except KeyboardInterrupt:  # while it is reported
             return _interrupted(received)[0]
 
 
@@ -114,7 +114,7 @@ def _meaning(error: BaseException, received: list[int]) -> tuple[int, str]:
         return ERROR, str(error)
     if isinstance(error, KeyboardInterrupt):
         return _interrupted(received)
-    if _reader_has_gone(error):
+    if _pipe_is_closed(error):
         return BROKEN_PIPE, ""
     if isinstance(error, MemoryError):
         return ERROR, f"not enough memory: {error}".removesuffix(": ")
@@ -154,7 +154,7 @@ def _where(error: BaseException) -> str:
     return f" ({steps[-1][0].name}:{steps[-1][1]})" if steps else ""
 
 
-def _reader_has_gone(error: BaseException) -> bool:
+def _pipe_is_closed(error: BaseException) -> bool:
     """Whether standard output is a pipe that nobody reads; a broken pipe to another program is an error
     like any other."""
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
@@ -170,7 +170,7 @@ def _reader_has_gone(error: BaseException) -> bool:
 
 
 def _say(text: str) -> None:
-    with contextlib.suppress(Exception):  # nobody listens: the status says it
+    with contextlib.suppress(Exception):  # the pipe is closed: the status says it
         print(text, file=sys.stderr, flush=True)
 
 

@@ -215,7 +215,9 @@ class _Builder:
             raise self._error(event, f"not valid YAML: alias '{event.anchor}' without an anchor before it")
         found = self.anchors[event.anchor]
         if found is None:
-            raise self._error(event, f"nested too deeply: alias '{event.anchor}' in the value that it repeats")
+            raise self._error(
+                event, f"nested too deeply: alias '{event.anchor}' in the value that it repeats"
+            )
         self._count(event, found[1])
         return _copy(found[0])
 

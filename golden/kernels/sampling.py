@@ -46,7 +46,7 @@ class Answer:
 
 
 class Sample:
-    """The most telling elements of D, each with its row of A and column of B."""
+    """The elements of D that distinguish plans best, each with its row of A and column of B."""
 
     def __init__(self, given: Answer, count: int, formats: Mapping[str, Format]) -> None:
         rows, columns = _discriminating(given, formats)
@@ -109,7 +109,7 @@ def _discriminating(given: Answer, formats: Mapping[str, Format]) -> tuple[Bits,
     """Rows and columns of elements, those first whose result is smallest against the sum of their products'
     magnitudes: what rounding lost is largest there. Zeros and NaNs come last."""
     rng = np.random.default_rng(0)
-    # Rows and columns of D, drawn at random, of whose elements the most telling ones are taken.
+    # Rows and columns of D, drawn at random, from which the elements that distinguish plans best are taken.
     pool = 64
     rows, columns = (rng.permutation(count)[:pool] for count in given.d.shape)
     taken = {"a": given.a[rows], "b": given.b[:, columns], "d": given.d[np.ix_(rows, columns)]}

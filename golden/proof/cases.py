@@ -42,14 +42,14 @@ class Interval:
 def by_cases(
     prover: Prover, left: Word, right: Word, seconds: float, way: str = CODES
 ) -> tuple[int | None, Answer]:
-    """The place of the lemma that two words are equal; or None, and the answer of a case that is not settled.
+    """The place of the lemma that two words are equal; or None, and the answer of a case that is not decided.
 
     Args:
         right: made of the specification's words, of which the shifters are taken.
         seconds: at most, of all cases.
         way: what is free, see Prover.
     """
-    return _Cases(prover, left, right, time.process_time() + seconds, way).settled()
+    return _Cases(prover, left, right, time.process_time() + seconds, way).decide()
 
 
 class _Cases:
@@ -69,7 +69,7 @@ class _Cases:
         self.shifters = list(_shifters(right, free))
         self.found: list[Fact] = []
 
-    def settled(self) -> tuple[int | None, Answer]:
+    def decide(self) -> tuple[int | None, Answer]:
         """As by_cases."""
         place, answer = self.prover.question(self.left, self.right, self.free, self.facts, _WHOLE, "")
         if place is not None or answer.result != UNKNOWN:

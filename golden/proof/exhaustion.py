@@ -44,7 +44,7 @@ class Found:
     Attributes:
         count: values of the operands for which all that is assumed holds.
         values: of the operands, for which the results differ whatever is unknown.
-        left: why not all are settled; "" where they are.
+        left: why not all are decided; "" where they are.
     """
 
     count: int

@@ -89,7 +89,7 @@ class Prover:
         """Proves that a bit is always 1, and keeps that as a fact."""
         if bit.constant == 1 or any(bit is each.bit for each in self._facts):
             return True
-        place, _ = self.settled(bit, self.words.constant(1, 1), ways, name=name)
+        place, _ = self.decide(bit, self.words.constant(1, 1), ways, name=name)
         if place is not None:
             self._keep(place, bit)
         return place is not None
@@ -123,7 +123,7 @@ class Prover:
         free = dict.fromkeys([*self.forms.leaves(left), *self.forms.leaves(right)])
         return self._add(Lemma(left, right, LINEAR, tuple(free)))
 
-    def settled(
+    def decide(
         self,
         left: Word,
         right: Word,

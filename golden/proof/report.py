@@ -36,7 +36,7 @@ def print_outcome(found: Outcome, subject: str, claim: Sequence[str], console: C
         for text in found.changes:
             say(f"refuted {escape(text)}, changed in the specification, as the models confirm", "dim")
         for text in found.unsettled:
-            say(f"open    {escape(text)}, planted: not settled in time, another one took its place", "dim")
+            say(f"open    {escape(text)}, planted: not decided in time, replaced by another one", "dim")
     elif found.open:
         say(f"found  {found.matched} of {found.points} registers of the specification in the unit")
         shown = [*found.open[:most], *(["..."] if len(found.open) > most else []), *found.open[most:][-1:]]

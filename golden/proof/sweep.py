@@ -166,7 +166,7 @@ class Sweep:
                 result = self._pass(ways)
                 if result is self.spec:
                     return PROVED
-                self.last, answer = self.prover.settled(result, self.spec, _LAST if ways is _DEEP else _QUICK)
+                self.last, answer = self.prover.decide(result, self.spec, _LAST if ways is _DEEP else _QUICK)
                 if self.last is not None:
                     return PROVED
                 if answer.result == HOLD:
@@ -303,7 +303,7 @@ class Sweep:
             if place is not None:
                 return self._settle(new, each, place)
             share = 1.0 if each.base in self.names else between
-            place, answer = self.prover.settled(
+            place, answer = self.prover.decide(
                 new, each.word, [(way, share * most) for way, most in ways], [each.base]
             )
             if answer.result == UNKNOWN:

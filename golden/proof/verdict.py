@@ -1,13 +1,13 @@
-"""Settles a problem: PROVED, REFUTED or OPEN, in the seconds that it is given.
+"""Decides a problem: PROVED, REFUTED or OPEN, in the seconds that it is given.
 
-    found = settled(problem, seconds=120)
+    found = decide(problem, seconds=120)
     found.verdict, found.values, found.open
 
 PROVED only if the proof was checked again without what made it (golden/proof/checker.py), and if the same
 search refutes the problem with a planted fault in the unit, and that with a changed specification. Whoever
 asks replays the values of a REFUTED.
 
-A problem of few operand bits that no lemmas settle is computed for all operands (golden/proof/exhaustion.py).
+A problem of few operand bits that no lemmas decide is computed for all operands (golden/proof/exhaustion.py).
 Then a simulation that shares nothing with it has to give the same results for all of them.
 """
 
@@ -344,7 +344,7 @@ def _by_exhaustion(fault: Fault, until: float) -> tuple[str, Mapping[str, int] |
 def _refuted(
     where: str, faults: Iterable[Fault], seconds: float, tell: Tell, search: Search
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The first faults that are refuted, and those before them that are not settled.
+    """The first faults that are refuted, and the faults before them that are not decided.
 
     Args:
         seconds: for each.

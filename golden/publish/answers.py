@@ -1,4 +1,4 @@
-"""What an instruction answers: special values, a telling example step by step, and where it departs from
+"""What an instruction answers: special values, an example step by step, and where it departs from
 IEEE 754."""
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _ORDINARY = "half_ulp"
 """The stimulus kind of the example of a unit that equals IEEE 754: its sums are rounded."""
 
 
-# One telling example ----------------------------------------------------------------------------------------
+# One example ----------------------------------------------------------------------------------------
 
 
 def example(group: Group) -> str:
@@ -80,12 +80,12 @@ def example(group: Group) -> str:
         operands = ieee.overflow(ins).example if ins.is_integer else None
         return "" if operands is None else _traced(ins, operands, "overflow")
     found = ieee.findings(ins)
-    if found.telling is None:
+    if found.example is None:
         drawn = stimuli.generate(ins, _ORDINARY, 1, np.random.default_rng(ieee.SEED))
         return _traced(ins, {name: codes[0] for name, codes in drawn.items()}, "same")
-    other = ieee.fma_chain(ins) if found.telling_against == "chain" else ieee.rounded_sum(ins)
-    wanted = result_text(ins.formats["d"], int(other.dot(**found.telling)))
-    return _traced(ins, found.telling, found.telling_against, wanted)
+    other = ieee.fma_chain(ins) if found.example_against == "chain" else ieee.rounded_sum(ins)
+    wanted = result_text(ins.formats["d"], int(other.dot(**found.example)))
+    return _traced(ins, found.example, found.example_against, wanted)
 
 
 def _traced(ins: Instruction, operands: dict[str, Any], case: str, wanted: str = "") -> str:

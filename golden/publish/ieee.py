@@ -123,7 +123,7 @@ class Findings:
 
     worst: the largest error in ULP of the exact sum, of sums that are normal numbers of D. worst_addend: in
     ULP of the largest addend. reordered: dot products whose result changes when the products come in another
-    order. telling: the simplest operands found where the result is not the correctly rounded one (or, failing
+    order. example: the simplest operands found where the result is not the correctly rounded one (or, failing
     that, not the FMA chain's).
     """
 
@@ -135,8 +135,8 @@ class Findings:
     worst_addend: Error | None
     reordered: int
     reordered_example: Operands | None
-    telling: Operands | None
-    telling_against: str
+    example: Operands | None
+    example_against: str
 
 
 def findings(ins: Instruction) -> Findings:
@@ -258,7 +258,7 @@ class _Search:
             self.reordered_example = _row(operands, changed[0])
 
     def result(self) -> Findings:
-        """Measures the worst errors exactly and simplifies the telling operands."""
+        """Measures the worst errors exactly and simplifies the example."""
         sums = [
             self._worst(kept, lambda terms: sum(terms, Fraction(0)))
             for kept in (self.errors, self.crossing_errors)
@@ -266,7 +266,7 @@ class _Search:
         worst = max(filter(None, sums), key=lambda error: abs(error.ulp), default=None)
         addend = self._worst(self.addend_errors, lambda terms: max(abs(term) for term in terms))
         against = "rounded" if self.different["rounded"] or not self.different["chain"] else "chain"
-        telling = self._telling(against)
+        example = self._example(against)
         return Findings(
             PER_KIND,
             self.tried,
@@ -276,7 +276,7 @@ class _Search:
             addend,
             self.reordered,
             self.reordered_example,
-            telling,
+            example,
             against,
         )
 
@@ -293,7 +293,7 @@ class _Search:
         error = self.d.decode(code).value - sum(terms, Fraction(0))
         return Error(kind, operands, code, rounded, error / ulp)
 
-    def _telling(self, against: str) -> Operands | None:
+    def _example(self, against: str) -> Operands | None:
         """The simplest of the minimised candidates."""
         other = self.exact if against == "rounded" else self.software
 

@@ -128,14 +128,14 @@ def transaction(
     variables = [each for each in order([result]) if each.op == "var"]
     held = [each for each in variables if str(each.value).startswith(("in_data@", "start."))]
     for each in held:
-        if _heeds(result, variables, each):
+        if _depends_on(result, variables, each):
             raise Unreadable(
                 f"{dut.name}: state that dut.yaml does not declare: its result depends on "
                 f"{_said(str(each.value))}"
             )
     undefined = any(str(each.value).startswith(("x.", "open.")) for each in variables)
     wanted = {name: netlist.signal(name, result, latency) for name in signals}
-    # 4. Does it heed other transactions? The same cycles again, in any state and with any traffic.
+    # 4. Does it depend on other transactions? The same cycles again, in any state and with any traffic.
     try:
         again = Netlist(module, words, operands, 0, 0, label, traffic=True)
         ports = [again.port("in_ready", 0), again.port("out_valid", latency)]
@@ -181,7 +181,7 @@ def _without_names(module: Mapping[str, Any]) -> Any:
     return ports, cells
 
 
-def _heeds(result: Word, variables: Sequence[Word], one: Word) -> bool:
+def _depends_on(result: Word, variables: Sequence[Word], one: Word) -> bool:
     """Whether a result is seen to change with a variable alone."""
     rng = random.Random(1)
     # Operands on which it is looked whether a result depends on more than them.

@@ -112,7 +112,7 @@ def test_fma_chain_rounds_every_step(architecture: str, name: str) -> None:
 
 @pytest.mark.parametrize(("architecture", "name"), long_after(4, UNITS))
 def test_findings_hold(architecture: str, name: str) -> None:
-    """The worst errors in rationals; the telling operands tell; shares add up."""
+    """The worst errors in rationals; the example differs; shares add up."""
     ins = golden.instruction(architecture, name)
     found, d = ieee.findings(ins), ins.formats["d"].name
     _, fraction_bits, bias, _ = exact.FLOATS[d]
@@ -128,8 +128,8 @@ def test_findings_hold(architecture: str, name: str) -> None:
         assert (exact.decode(d, code).x - sum(total[0], Fraction(0))) / ulp == error.ulp
     assert found.tried == found.per_kind * len(stimuli.KINDS)
     assert sum(found.rounded.kinds.values()) == found.rounded.numeric
-    assert found.telling is not None and found.telling_against == "rounded"
-    batch = {key: np.asarray(codes)[None] for key, codes in found.telling.items()}
+    assert found.example is not None and found.example_against == "rounded"
+    batch = {key: np.asarray(codes)[None] for key, codes in found.example.items()}
     total = total_of(ins, batch, 0)
     assert total is not None
     wanted = exact.encode(d, sum(total[0], Fraction(0)), "nearest_even", None, "ieee")
