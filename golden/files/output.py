@@ -107,8 +107,9 @@ def make_folder(folder: Path) -> None:
     """Makes a folder and those above it. Raises FileFormatError: it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise FileFormatError(f"{folder}: it is a file, expected a folder") from None
+    except (FileExistsError, NotADirectoryError):
+        file = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+        raise FileFormatError(f"{folder}: cannot be made: {file} is a file, expected a folder") from None
     except OSError as error:
         raise FileFormatError(f"{folder}: cannot be made: {error.strerror or error}") from None
 

@@ -35,7 +35,7 @@ def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str,
     """Draws one alignment: maximum exponent, shifters, the kept and lost bits of each register."""
     right = sheet.right(step.of)
     count = sum(node.count for node in written.values())
-    floor = f", at least {signed(step.floor)}" if step.floor is not None else ""
+    floor = f", floor {signed(step.floor)}" if step.floor is not None else ""
     taps = [name for name in step.of if name in sheet.rails]
     xs = {name: sheet.rails[name].xs for name in taps}
     body = 62 + 22 * len(written)
@@ -50,7 +50,7 @@ def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str,
         sheet,
         step,
         y + 4,
-        f"maximum of {count} exponents{floor}" if step.group is None else f"maximum of each group{floor}",
+        f"max of {count} exponents{floor}" if step.group is None else f"max of each group{floor}",
     )
     sheet.enter(taps, y + 34)
     _shifters(sheet, written, xs, y + 34, y + 26)

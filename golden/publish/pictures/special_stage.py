@@ -35,7 +35,7 @@ def _special_lines(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) -
         return []
     nan = f"0x{step.nan or 0:0{(d.bits + 3) // 4}X}"
     lines, rule, infinite = (
-        [f"a NaN in {names_of(step.of)}"],
+        [f"a NaN in {names_of(step.of).replace(' and ', ' or ')}"],
         step.opposite_infinities,
         _infinite_terms(sheet, step, before),
     )

@@ -88,7 +88,7 @@ def test_timing_show() -> None:
                 ["show", "sun_a100", "--csv", "--json"],
                 "Invalid value: --json and --csv were both given, expected one",
             ),
-            (["plot", "--out", "file"], "file: it is a file, expected a folder"),
+            (["plot", "--out", "file"], "file: cannot be made: file is a file, expected a folder"),
             (["compare", "--with", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
             (["compare", "--ours", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
             (["compare", "--ours", "broken.yaml"], "broken.yaml:2: not valid YAML"),
