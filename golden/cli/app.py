@@ -154,15 +154,15 @@ def _out_of_range(error: Any) -> str:
 
     Recent versions of typer leave the check of a value to Pydantic, whose message does not name the value.
     """
-    details = getattr(error.__cause__, "errors", None)
-    if error.param is None or details is None:
+    param, details = getattr(error, "param", None), getattr(error.__cause__, "errors", None)
+    if param is None or details is None:
         return ""
     found = details()[0]
     limits = [f"{_LIMITS[key]} {value}" for key, value in found.get("ctx", {}).items() if key in _LIMITS]
     kind = _TYPES.get(str(found["type"]).partition("_")[0])
     if kind is None and not limits:
         return ""
-    name = error.param.opts[0] if error.param.opts[0].startswith("-") else error.param.human_readable_name
+    name = param.opts[0] if param.opts[0].startswith("-") else param.human_readable_name
     return f"{name} is '{found['input']}', expected {limits[0] if limits else kind}"
 
 

@@ -4,7 +4,7 @@ they are drawn."""
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -81,6 +81,26 @@ def overlapping(root: ElementTree.Element) -> list[tuple[str, str]]:
     """Pairs of texts that lie on each other."""
     placed = [(text.words, text.box()) for text in texts(root)]
     return [(a, b) for (a, p), (b, q) in combinations(placed, 2) if _overlap(p, q)]
+
+
+def outgrown(root: ElementTree.Element, width_of: Callable[[str, float], float]) -> list[str]:
+    """Texts that are wider than their box, the smallest rectangle around their centre."""
+    boxes = [
+        [float(item.attrib[key]) for key in ("x", "y", "width", "height")]
+        for item in root.iter(f"{SVG}rect")
+        if "x" in item.attrib
+    ]
+    found = []
+    for text in texts(root):
+        width = width_of(text.words, text.size)
+        left = {"middle": text.x - width / 2, "end": text.x - width}.get(text.anchor, text.x)
+        x, y = left + width / 2, text.y - 0.35 * text.size
+        around = [box for box in boxes if 0 <= x - box[0] <= box[2] and 0 <= y - box[1] <= box[3]]
+        if around:
+            start, _, across, _ = min(around, key=lambda box: box[2] * box[3])
+            if left < start or left + width > start + across:
+                found.append(text.words)
+    return found
 
 
 def _overlap(p: tuple[float, float, float, float], q: tuple[float, float, float, float]) -> bool:

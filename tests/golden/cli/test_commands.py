@@ -185,7 +185,7 @@ def test_unknown_names() -> None:
         (("list", "--nope"), "No such option: --nope"),
         (("rtl", "chek"), "No such command 'chek'"),
         (("timing", "show", "--nope"), "No such option: --nope"),
-        (("campaign", "--arch", "hopper", "--jobs", "0"), "Invalid value for '--jobs'"),
+        (("campaign", "--arch", "hopper", "--jobs", "0"), "--jobs is '0', expected at least 1"),
     ],
 )
 def test_usage_errors_are_one_line(arguments: tuple[str, ...], told: str) -> None:
