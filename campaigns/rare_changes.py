@@ -354,7 +354,7 @@ def examine_random(name: str, each: int, seed: str, count: int, prove: float) ->
     root = drawn.root
     changes = draw(drawn.made.words, root, each, random.Random(f"{name} {seed}"))
     # Few vectors first: most changes are seen by them.
-    edges = [0, 2000, *range(20_000, count, 20_000), count]
+    edges = [0, *(edge for edge in (2000, *range(20_000, count, 20_000)) if edge < count), count]
     for start, end in pairwise(edges):
         open_ = [change for change in changes if change.shown < LEAST]
         if not open_ or start >= end:
