@@ -22,8 +22,8 @@ from rtl_tb.dut.description import Dut
 
 CHANCE = 8
 """One-bit registers of the generator of chance: its period, 255 cycles, is a multiple of no power of two."""
-_LATE = 3
-"""Cycles at most by which one channel comes after another."""
+_AHEAD = 9
+"""Vectors at most by which one channel runs ahead of another: one more than the usual queue of a channel."""
 _COUNT = 16
 """Bits of the counter of what is in flight: more than a pipeline holds."""
 
@@ -227,35 +227,51 @@ def _all_needed(found: Adapter, dut: Dut, base: str) -> None:
 
 
 def _channels(found: Adapter, dut: Dut, base: str, bus: str) -> None:
-    """A channel for each part of the operands: each takes its part by its own handshake, some later than
-    others; a transfer of the bench ends when all have."""
+    """A channel for each part of the operands, with a queue of its own: the last words of the bench are kept
+    once, and each channel counts how many of them it has still to give. So one channel runs ahead of another
+    by up to _AHEAD vectors. A part without a ready is taken at once, and nothing says how many of them the
+    unit can keep: its channels wait for each other behind every vector."""
     _chance(found)
     channels = dut.handshake.channels
-    found.bits["late"] = " | ".join(f"late_{at}" for at in range(_LATE))
-    taken = []
+    ahead = _AHEAD if all(channel.ready for channel in channels) else 1
+    found.bits["filled"] = f"{base} & unit_ready"
+    for at in range(ahead):
+        found.registers.append(
+            Register(f"kept_{at}", (("filled", f"kept_{at - 1}" if at else bus),), None, True)
+        )
+    # For 16 vectors on average a channel is offered at once, or comes late: by cycles, or `far`: by as many
+    # vectors as its queue holds. Behind the last vector no queue fills any more, so it goes on anyway, in 8
+    # of 255 cycles.
+    found.bits["turn"] = "filled & chance_0 & chance_1 & chance_2 & chance_4"
+    found.registers.append(Register("far", (("turn", "chance_3"),)))
+    found.bits["anyway"] = " & ".join(f"chance_{bit}" for bit in range(5))
     for at, channel in enumerate(channels):
-        waits = f"late & {'second' if at % 2 else '!second'}"
-        found.bits[f"waits_{at}"] = waits
-        ready = f" & ready_{at}" if channel.valid in dut.handshake.agreed else ""
-        found.bits[f"valid_{at}"] = f"{base} & !taken_{at} & !waits_{at}{ready}"
+        behind = [f"behind_{at}_{count}" for count in range(ahead + 1)]
+        found.registers.append(Register(f"late_{at}", (("turn", f"chance_{5 + at % 3}"),)))
+        comes = f"(!far & chance_1) | (far & (anyway | {behind[-1]}))" if ahead > 1 else "chance_1"
+        waits = f"late_{at} & !({comes})"
+        found.bits[f"offers_{at}"] = f"!{behind[0]} & (offered_{at} | !({waits}))"
+        agreed = channel.valid in dut.handshake.agreed
+        found.bits[f"valid_{at}"] = f"offers_{at} & ready_{at}" if agreed else f"offers_{at}"
         found.inputs += [f"ready_{at}"] if channel.ready else []
-        ready = f"!waits_{at} & ready_{at}" if channel.ready else f"!waits_{at}"
-        found.bits[f"done_{at}"] = f"taken_{at} | ({ready})"
-        taken.append(f"done_{at}")
-        rules = ((f"{base} & unit_ready", "0"), (base, f"done_{at}"))
-        found.registers.append(Register(f"taken_{at}", rules))
-        found.words.append(Word(f"other_{at}", source=bus, inverted=(1 << dut.layout.operand_width) - 1))
-        found.words.append(Word(f"data_{at}", f"valid_{at}", bus, f"other_{at}"))
+        found.bits[f"done_{at}"] = f"offers_{at} & ready_{at}" if channel.ready else f"offers_{at}"
+        found.registers.append(Register(f"offered_{at}", (("1", f"offers_{at} & !done_{at}"),)))
+        for count, name in enumerate(behind):  # one of them is 1: this many are still to be given
+            more = behind[count - 1] if count else "0"
+            less = behind[count + 1] if count < ahead else "0"
+            rules = ((f"filled & !done_{at}", more), (f"done_{at} & !filled", less))
+            found.registers.append(Register(name, rules, "0" if count else "1"))
+        oldest = bus
+        for count in range(ahead, 0, -1):
+            found.words.append(Word(f"from_{at}_{count}", behind[count], f"kept_{count - 1}", oldest))
+            oldest = f"from_{at}_{count}"
+        found.words.append(Word(f"other_{at}", source=oldest, inverted=(1 << dut.layout.operand_width) - 1))
+        found.words.append(Word(f"data_{at}", f"valid_{at}", oldest, f"other_{at}"))
         for name in dut.fields:
             if name in channel.operands or name.partition(".")[0] in channel.operands:
                 found.bus[name] = f"data_{at}"
-    found.bits["unit_ready"] = " & ".join(taken)
-    # Of the next vector one channel may come late: which, and by how many cycles, chance says.
-    over = f"{base} & unit_ready"
-    found.registers.append(Register("second", ((over, "chance_6"),)))
-    for at in range(_LATE):
-        later = f"late_{at + 1}" if at + 1 < _LATE else "0"
-        found.registers.append(Register(f"late_{at}", ((over, f"chance_{at} & chance_7"), (base, later))))
+    room = [f"(!behind_{at}_{ahead} | done_{at})" for at in range(len(channels))]
+    found.bits["unit_ready"] = " & ".join(room)
     found.ready = found.ready or "unit_ready"
 
 

@@ -74,6 +74,25 @@ SERIAL = """
         end
     end
 """
+QUEUES = """
+    reg signed [7:0] as [0:1], bs [0:1];
+    reg a_to, a_from, b_to, b_from, full;
+    reg [1:0] a_many, b_many;
+    reg signed [31:0] kept;
+    wire a_comes = a_valid && a_ready, b_comes = b_valid && b_ready;
+    wire goes = a_many != 0 && b_many != 0 && (!full || d_ready);
+    assign a_ready = a_many != 2, b_ready = b_many != 2, d_valid = full, d = kept;
+    always @(posedge clk)
+        if (rst) {a_to, a_from, b_to, b_from, full, a_many, b_many} <= 0;
+        else begin
+            if (a_comes) begin as[a_to] <= a; a_to <= !a_to; end
+            if (b_comes) begin bs[b_to] <= b; b_to <= !b_to; end
+            if (goes) begin kept <= as[a_from] * bs[b_from]; a_from <= !a_from; b_from <= !b_from; end
+            if (!full || d_ready) full <= goes;
+            a_many <= a_many + a_comes - goes;
+            b_many <= b_many + b_comes - goes;
+        end
+"""
 JOIN = """
     reg have_a, have_b;
     reg signed [7:0] ka, kb;
@@ -198,6 +217,44 @@ CASES = {
             "answers without b": ("d_valid = have_a && have_b", "d_valid = have_a"),
             "takes a without ready": ("if (a_valid && a_ready)", "if (a_valid)"),
         },
+    ),
+    "channels with queues": Case(  # one of two words each, so that one channel runs ahead of the other
+        MUL,
+        "input a_valid, b_valid, d_ready, output a_ready, b_ready, d_valid, output signed [31:0] d",
+        QUEUES,
+        "kind: valid_ready, input: [{operands: [a], valid: a_valid, ready: a_ready}, "
+        "{operands: [b], valid: b_valid, ready: b_ready}], output: {valid: d_valid, ready: d_ready}",
+        {
+            "the newest a where a is two ahead": (
+                "as[a_from] *",
+                "as[a_from ^ (a_many == 2 && b_many == 1)] *",
+            ),
+            "b is lost where a stalls": (
+                "b_ready = b_many != 2",
+                "b_ready = b_many != 2 || a_valid && !a_many",
+            ),
+        },
+    ),
+    "channels joined without a register": Case(
+        MUL,
+        "input a_valid, b_valid, d_ready, output a_ready, b_ready, d_valid, output signed [31:0] d",
+        "assign d_valid = a_valid && b_valid, d = a * b;\n"
+        "assign a_ready = d_ready && b_valid, b_ready = d_ready && a_valid;",
+        "kind: valid_ready, input: [{operands: [a], valid: a_valid, ready: a_ready}, "
+        "{operands: [b], valid: b_valid, ready: b_ready}], output: {valid: d_valid, ready: d_ready}",
+        {"a is taken without b": ("a_ready = d_ready && b_valid", "a_ready = d_ready")},
+    ),
+    "channels without a ready": Case(  # it keeps one word of the channel that comes first
+        MUL,
+        "input a_valid, b_valid, output d_valid, output signed [31:0] d",
+        "reg had_a, had_b, full; reg signed [7:0] ka, kb; reg signed [31:0] kept;\n"
+        "wire has_a = had_a || a_valid, has_b = had_b || b_valid; assign d_valid = full, d = kept;\n"
+        "wire signed [7:0] x = a_valid ? a : ka, y = b_valid ? b : kb;\n"
+        "always @(posedge clk) begin full <= has_a && has_b && !rst; kept <= x * y; ka <= x; kb <= y;\n"
+        "had_a <= has_a && !has_b && !rst; had_b <= has_b && !has_a && !rst; end",
+        "kind: valid_ready, input: [{operands: [a], valid: a_valid}, {operands: [b], valid: b_valid}], "
+        "output: {valid: d_valid}",
+        {"answers without b": ("full <= has_a && has_b", "full <= has_a")},
     ),
     "two valids": Case(
         MUL,
