@@ -145,8 +145,15 @@ def _with_a_long_one(words: Words) -> int | None:
         return None
     # The middle of the last part. Longer than an 8-bit counter counts, and in runs of many vectors one more
     # than the power of two that is an eighth of them, up to what a 16-bit counter counts.
-    longest = int(waiting[len(waiting) - len(waiting) // (2 * _UNDISTURBED)])
-    words[longest] = min(max(300, (1 << (len(words) // 8).bit_length() >> 1) + 1), (1 << 16) + 1)
+    at = len(waiting) - len(waiting) // (2 * _UNDISTURBED)
+    longest = int(waiting[at])
+    words[longest] = length = min(max(300, (1 << (len(words) // 8).bit_length() >> 1) + 1), (1 << 16) + 1)
+    # Behind it one of half its length, of a quarter, ...: what a long wait spoils may show on some operands
+    # only, so that a counter has another try for each bit by which it is shorter.
+    apart = len(waiting) // (16 * _UNDISTURBED)
+    while (length := length // 2 + 1) > _MOST:
+        at += apart
+        words[waiting[at]] = length
     return longest
 
 

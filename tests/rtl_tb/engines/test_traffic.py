@@ -73,4 +73,8 @@ def test_the_longest_waits_are_where_no_reset_cuts_them_short(count: int, longes
     last = slice(count * 3 // 4, count)
     assert np.count_nonzero(plan.reset) == count // 25 and not plan.reset[last].any()
     for waits in (plan.gap, plan.stall):
-        assert (waits[last] % traffic.ENGAGED).max() == longest
+        found = np.sort(waits % traffic.ENGAGED)[::-1]
+        assert (waits[last] % traffic.ENGAGED).max() == found[0] == longest
+        # one of half its length, of a quarter, ..., as far as these are longer than any that is drawn
+        halves = [((longest - 1) >> by) + 1 for by in range(8)]
+        assert [length for length in found if length > 1_025] == [each for each in halves if each > 1_025]
