@@ -332,7 +332,7 @@ class _Placer:
 
     def _whole(self, change: Change, site: Place, text: str) -> Choice:
         """A choice of a whole statement or of an added text."""
-        root = self._root(change.decided or site)
+        root = change.decided or self._root(site)
         copies = 1 if root is None else self.readings.copies.get(root, 1)
         return Choice(change, site, text, root=root, copies=copies)
 

@@ -296,11 +296,15 @@ class _Walk:
                     elif isinstance(target, (ast.RangeSelectExpression, ast.ElementSelectExpression)):
                         self._bounds(target)
                         targets.append(target.value)
+                    elif isinstance(target, ast.HierarchicalValueExpression):
+                        self._member(target)
                 if not isinstance(value, ast.EmptyArgumentExpression):  # no output of an instance
                     self._below(node.right)
                     if (place := self.sources.place(value)) is not None:
                         self.found.assigned.add(place)
                 return ast.VisitAction.Skip
+            case ast.HierarchicalValueExpression() if isinstance(node.symbol, ast.ModportPortSymbol):
+                self._member(node)
             case ast.HierarchicalValueExpression() | ast.DataTypeExpression():
                 return ast.VisitAction.Skip
             case ast.CallExpression() if node.isSystemCall and node.subroutineName not in (
@@ -318,7 +322,7 @@ class _Walk:
             case ast.ElementSelectExpression():
                 self._bounds(node)
                 self._below(node.selector)
-            case ast.MemberAccessExpression() | ast.NamedValueExpression():
+            case ast.MemberAccessExpression() | ast.ValueExpressionBase():
                 pass
             case ast.InsideExpression():  # the values of a set are constants
                 self._below(node.left)
@@ -329,6 +333,11 @@ class _Walk:
             case _:
                 return ast.VisitAction.Advance
         return ast.VisitAction.Skip
+
+    def _member(self, node: Any) -> None:
+        """Records the kind of value of a member of an interface, where it stands."""
+        if (place := self.sources.place(node)) is not None:
+            self.found.types.declared[place.file, place.start] = _like(node.type)
 
     def _bounds(self, node: Any) -> None:
         kind, place = node.value.type, self.sources.place(node)

@@ -67,12 +67,14 @@ _ZERO = re.compile(r"(?:\d*'[bdoh])?0+")
 _COPIES = re.compile(r"\{\s*(\d+)\s*(\{.*\})\s*\}", re.DOTALL)
 _BOUNDS = re.compile(r"([A-Za-z_][\w$]*)\s*\[([^\[\]:]+):([^\[\]:]+)\]")
 """Parts of a concatenation: zeros, a replication, a range of a vector."""
+_PART_OF = re.compile(r"([A-Za-z_][\w$]*)\s*\[([^\[\]]+)\]")
 _NAMES = re.compile(r"[A-Za-z_][\w$]*")
 _RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
 _PARTS = 6
 """Parts of a concatenation that may have other bits."""
 _EXPRESSIONS = 6
-"""Conditions of the module that may be a missing term, and bits that may be a missing carry."""
+"""Conditions of the module that may be a missing term, numbers that may be one, and half of the bits that may
+be a missing carry."""
 _LABELLED = re.compile(r"begin\s*:")
 _SHORT = 60
 """Longest operand that is inverted, in characters."""
@@ -91,7 +93,7 @@ class Change:
         pattern, term: of one of several texts that differ in one operand: the text with TERM in its place,
             and the operand. Of a LABEL the term is the one before it.
         wires: the signals that the text reads, and drives without a register.
-        decided: the expression that decides whether the text counts, if that is not at the place.
+        decided: where it shows that the text is missing, if that is not at the place.
     """
 
     kind: str
@@ -534,6 +536,7 @@ def _sign_lost(at: SyntaxSite) -> Iterator[Draft]:
 
 
 @_kind("sign", "IdentifierNameSyntax", "IdentifierSelectNameSyntax", "ConcatenationExpressionSyntax")
+@_kind("sign", "ScopedNameSyntax")
 def _sign_missing(at: SyntaxSite) -> Iterator[Draft]:
     """An operand taken with its sign."""
     parent = at.above[-1] if at.above else None
@@ -617,8 +620,8 @@ def _missing_terms(at: SyntaxSite, place: Place, bits: int, root: bool) -> Itera
     if bits == 1:
         literal = text in ("1'b0", "1'b1")
         zeros = [f"({name} == 0)" for name in at.scope.vectors_in(text)]
-        near = [*zeros, *at.scope.mirrored(text, at.names), *at.scope.bits_near(place, at.names)]
-        near += [*at.scope.conditions_near(place, _EXPRESSIONS), *at.scope.comparisons(text)]
+        near = [*zeros, *at.scope.comparisons(text), *at.scope.mirrored(text, at.names)]
+        near += [*at.scope.conditions_near(place, _EXPRESSIONS), *at.scope.bits_near(place, at.names)]
         bits_near: list[str] = []
         joined = bool(at.above and _joins(at.above[-1]))
         if literal:  # in a concatenation first the signs that a word of it may have lost
@@ -637,6 +640,7 @@ def _missing_terms(at: SyntaxSite, place: Place, bits: int, root: bool) -> Itera
             compared = f"{_grouped(at.text(node.left))} {sign} {TERM}"
             yield from ((f"({text} {joins[sign]} {compared})", each) for each in _values_like(at, node.right))
         return
+    yield from ((pattern(sign), term) for sign, term in at.scope.joined_elsewhere(text))
     words = at.scope.words(text, bits, at.names)
     if _ZERO.fullmatch(text):
         yield from ((TERM, term) for term in words)
@@ -646,10 +650,40 @@ def _missing_terms(at: SyntaxSite, place: Place, bits: int, root: bool) -> Itera
         yield pattern("|"), f"{{{bits}{{|{beyond}}}}}"  # all ones if a bit is set that is cut off
     if root or _compares(at.above[-1]):
         if root:
-            for term in at.scope.bits_near(place, _EXPRESSIONS):
+            bits_near = at.scope.bits_near(place, 2 * _EXPRESSIONS)
+            for term in (*bits_near, *at.scope.vectors_near(place)[:_EXPRESSIONS]):
                 yield from ((pattern(sign), term) for sign in "+-")
         steps = ("+", "-", "<<", ">>") if root else ("+", "-")
         yield from ((f"({_grouped(text)} {sign} 1)", "") for sign in steps)
+
+
+def _missing_bits(at: SyntaxSite) -> Iterator[str]:
+    """An expression with bits that it may have lost: a vector for a range of it, the OR of a vector for one
+    of its bits, both vectors for equal ranges that are compared, one range for two that leave a gap."""
+    node, text = at.node, at.text().strip()
+    match type(node).__name__:
+        case "IdentifierSelectNameSyntax" if at.is_value and len(node.selectors) == 1 and not _is_index(at):
+            name = node.identifier.valueText
+            if name in at.scope.vectors_in(text):
+                yield f"(|{name})" if at.scope.is_bit(text) else name
+        case "BinaryExpressionSyntax" if _compares(node):
+            names, ranges = zip(*(_part_of(at.text(each)) for each in (node.left, node.right)), strict=True)
+            if ranges[0] and ranges[0] == ranges[1]:
+                yield f"{names[0]} {node.operatorToken.rawText} {names[1]}"
+        case "ConcatenationExpressionSyntax":
+            parts = [at.text(each).strip() for each in node.expressions if hasattr(each, "sourceRange")]
+            for first, both in enumerate(pairwise(parts)):
+                names, ranges = zip(*map(_part_of, both), strict=True)
+                if names[0] == names[1] and all(ranges):
+                    hull = f"{names[0]}[{ranges[0].split(':')[0]}:{ranges[1].split(':')[-1]}]"
+                    whole = [*parts[:first], hull, *parts[first + 2 :]]
+                    yield f"{{{', '.join(whole)}}}" if whole[1:] else hull
+
+
+def _part_of(text: str) -> tuple[str, str]:
+    """The name and the bounds of a bit or a range of a vector; no bounds of other texts."""
+    found = _PART_OF.fullmatch(text.strip())
+    return (text, "") if found is None else (found[1], "".join(found[2].split()))
 
 
 def _compares(node: Any) -> bool:
@@ -665,11 +699,11 @@ def _values_like(at: SyntaxSite, node: Any) -> list[str]:
 
 def _missing_labels(at: SyntaxSite) -> Iterator[tuple[Place, str, str, Place | None]]:
     """Values that may be missing in an item of a case or in a set: each a place, the value before it, the
-    value, and what a case selects by: a vector for a missing value does not reach the item."""
+    value, and the case: a vector for a missing value reaches another item of it."""
     selects: Place | None = None
     if at.node.kind.name == "CaseStatement" and at.node.caseKeyword.rawText == "case":
         lists = [item.expressions for item in at.node.items if hasattr(item, "expressions")]
-        selects = at.sources.place(at.node.expr)
+        selects = at.sources.place(at.node)
     elif type(at.node).__name__ == "RangeListSyntax":
         lists = [at.node.valueRanges]
     else:
@@ -780,7 +814,7 @@ class _Walk:
         if here and self.missing and its_place is not None:
             self._note_missing(at, its_place)
         elif here and self.types.expressions:  # the design was elaborated
-            self._note_labels(at)
+            self._note_few(at)
         for child in node:
             if hasattr(child, "sourceRange") and not _is_step(child, node):
                 self._visit(child, (*above, node), scope)
@@ -793,8 +827,11 @@ class _Walk:
                 after = _grouped(after)
             self.found[Change(kind, place, before, after, **more)] = None
 
-    def _note_labels(self, at: SyntaxSite) -> None:
-        """Values that may be missing: there are few, other than of terms."""
+    def _note_few(self, at: SyntaxSite) -> None:
+        """Bits and values that may be missing: there are few, other than of terms."""
+        for text in _missing_bits(at):
+            if (place := self.sources.place(at.node)) is not None:
+                self._note("range", place, text, wide=True)
         for where, before, text, selects in _missing_labels(at):
             if selects is None:
                 self._note("missing value", where, f", {text}")

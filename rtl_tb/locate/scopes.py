@@ -42,8 +42,9 @@ _MEMBER = re.compile(r"([A-Za-z_][\w$]*)((?:\[\w+\]|\.\w+)+)")
 """A bit or a member, and of what."""
 _BIT = re.compile(r"([A-Za-z_][\w$]*)\[(\w+)\]")
 _CONDITIONS = ("==", "!=", "<", "<=", ">", ">=", "&&", "||")
+_JOINING = ("+", "-", "|", "&", "^")
 _SHORT = 60
-"""Longest condition that may be a missing term, in characters."""
+"""Longest condition or operand that may be a missing term, in characters."""
 NUMBER = "number"
 """The kind of value of a parameter or a genvar."""
 LOOP = f"{NUMBER} of a loop"
@@ -158,7 +159,7 @@ class Scope:
             if name in scope.own:
                 return scope.own[name]
             scope = scope.parent
-        return None
+        return None if self.module is None else self.module.members.get(name)
 
     @cached_property
     def visible(self) -> dict[str, str]:
@@ -200,7 +201,8 @@ class Scope:
     def comparisons(self, text: str) -> list[str]:
         """Comparisons of two names of one kind that differ as two names of a text do: where exponents of a
         and b are compared, those of their fractions."""
-        parts = {part for name in _WORD.findall(text) for part in _PART.findall(name)}
+        named = [{*_PART.findall(name)} for name in dict.fromkeys(_WORD.findall(text))]
+        parts = set[str]().union(*named) - (set.intersection(*named) if named[1:] else set())
         pairs: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
         for name, key in self.visible.items():
             own = _PART.findall(name) if _WIDTH.fullmatch(key) else []
@@ -294,16 +296,18 @@ class Scope:
         bits, first = int(key.split()[0]), int(high) + 1
         return f"{name}[{bits - 1}:{first}]" if first < bits else None
 
-    def every_bit_near(self, place: Place) -> list[str]:
-        """Each bit of the vectors nearest to a place."""
+    def vectors_near(self, place: Place) -> list[str]:
+        """The names of several bits nearest to a place."""
         near = [] if self.module is None else self.module.bits.get(place.file, [])
         ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
         names = dict.fromkeys(text.split("[")[0] for _, text in ranked)
-        vectors = [name for name in names if _WIDTH.fullmatch(self.key(name) or "1")][: 2 * _NEAR]
-        widths = {name: int((self.key(name) or "1").split()[0]) for name in vectors}
-        return [
-            f"{name}[{bit}]" for name, bits in widths.items() if 1 < bits <= _WIDEST for bit in range(bits)
-        ]
+        return [name for name in names if _WIDTH.fullmatch(key := self.key(name) or "1") and key[:2] != "1 "]
+
+    def every_bit_near(self, place: Place) -> list[str]:
+        """Each bit of the vectors nearest to a place."""
+        near = self.vectors_near(place)[: 2 * _NEAR]
+        widths = {name: int((self.key(name) or "1").split()[0]) for name in near}
+        return [f"{name}[{bit}]" for name, bits in widths.items() if bits <= _WIDEST for bit in range(bits)]
 
     def mirrored(self, text: str, most: int) -> list[str]:
         """A bit of a vector, or a member, as the same one of what may replace the vector."""
@@ -319,6 +323,14 @@ class Scope:
             name for name, key in self.visible.items() if key.startswith(f"{bits} ") and name not in names
         ]
         return [name for name in dict.fromkeys(found) if not CONTROL.search(name)][:most]
+
+    def joined_elsewhere(self, text: str) -> list[tuple[str, str]]:
+        """What a name of the kind of a name is joined with elsewhere in the module, as operator and operand:
+        where NaNs of both operands are quieted, that of one is not."""
+        alike = [] if self.module is None or not _WORD.fullmatch(text) else self.alike(text, _SIBLINGS)
+        pairs = [] if self.module is None else self.module.joined
+        found = dict.fromkeys((sign, term) for name, sign, term in pairs if name in alike)
+        return [(sign, term) for sign, term in found if text not in _WORD.findall(term)]
 
     def undriven(self, variables: bool) -> list[str]:
         """The undriven signals of the module, or only its undriven variables, which a procedure may
@@ -460,11 +472,35 @@ class Module:
         for node in (
             *_every(self.node, "IdentifierNameSyntax"),
             *_every(self.node, "IdentifierSelectNameSyntax"),
+            *_every(self.node, "ScopedNameSyntax"),
         ):
             if (place := self.sources.place(node)) is not None:
                 text = "".join((self.sources.text(place) or "").split())
                 found.setdefault(place.file, []).append((place.start, text))
         return found
+
+    @cached_property
+    def members(self) -> dict[str, str]:
+        """The kind of value of each member of an interface that is read."""
+        found = dict[str, str]()
+        for node in _every(self.node, "ScopedNameSyntax"):
+            if (place := self.sources.place(node)) is not None:
+                key = self.outer.declared.get((place.file, place.start))
+                found |= {} if key is None else {(self.sources.text(place) or "").strip(): key}
+        return found
+
+    @cached_property
+    def joined(self) -> list[tuple[str, str, str]]:
+        """Names with the operator and the operand that each is joined with, short ones in one line."""
+        found: dict[tuple[str, str, str], None] = {}
+        for node in _every(self.node, "BinaryExpressionSyntax"):
+            if (sign := node.operatorToken.rawText) not in _JOINING:
+                continue
+            left, right = ((self.sources.text(each) or "").strip() for each in (node.left, node.right))
+            for name, term in ((left, right), (right, left))[: 1 + (sign != "-")]:
+                if _WORD.fullmatch(name) and len(term) <= _SHORT and "\n" not in term:
+                    found[name, sign, term if _WORD.fullmatch(term) else f"({term})"] = None
+        return list(found)
 
     @cached_property
     def conditions(self) -> dict[Path, list[tuple[int, str]]]:

@@ -68,6 +68,10 @@ Flags = npt.NDArray[np.bool_]
 
 _USUAL = 150
 """Characters of a choice: the mean of units in which no loop multiplies them, and half as many more."""
+_BUILDING = 0.6
+"""The share of the time for trials that a build has: to try a choice costs half as much as to build it."""
+_QUICKEST = 1e-5
+"""Seconds of a build for a character of its choices, at least: 20 to 80 microseconds were measured."""
 _LEAST_PLACES = 4
 """Places that are read together: they cost a walk through the text."""
 _PART, _LEAST_PART = 1.0, 8
@@ -238,6 +242,8 @@ class Search:
         self.build_seconds = 0.0
         """What the last build of choices took; `built_size`: the characters of its choices."""
         self.built_size = 0
+        self.built: list[tuple[int, float]] = []
+        """Both of each build."""
         self.turn = Budget(0.0)
         """The time for constants on one processor."""
         self.folders = count()
@@ -407,10 +413,11 @@ class Search:
             for number in count():
                 yield "missing" if number else "single", partial(self._singles, trials)
                 # Beside a build on the same processor a constant would take twice its time, so that they
-                # take turns: as long as the last build. Of a text that was not read as a whole only the
-                # hinted ones are cheaply found.
+                # take turns: half as long as the last build, if the next one is done in time after that. Of
+                # a text that was not read as a whole only the hinted ones are cheaply found.
                 done = there.done if there else (lambda: self.turn.over())
-                if number or self.whole_text or constants.untried(further=False):
+                in_time = ahead or self.budget.left(self.policy.searching) > 3 * self.build_seconds
+                if in_time and (number or self.whole_text or constants.untried(further=False)):
                     yield "constant", partial(self._try_constants, constants, done)
                 there = there or self._ahead(f"next{number}")
                 if (following := there.result()) is None:
@@ -456,11 +463,10 @@ class Search:
         """The next choices, texts that may be missing among them, of which most is expected; None if there
         are none."""
         most, self.size = self.size, min(2 * self.size, self.policy.largest)
-        # No build takes more than half of the time that is left, or its choices might never be tried.
-        # What the last one took for few choices, it took for the design.
-        seconds = self.budget.left(self.policy.searching) / 2
-        built = max(self.built_size, self.policy.likely * _USUAL)
-        room = min(most * _USUAL, built * seconds / max(self.build_seconds, _TURN))
+        # A build has a part of the time that is left, or its choices might never be tried.
+        # Less than a quarter of a first build is not worth what the design takes.
+        seconds, least = _BUILDING * self.budget.left(self.policy.searching), self.policy.likely * _USUAL / 4
+        room = min(most * _USUAL, max(_room(self.built, seconds), least))
         for missing in self.left:
             self._look_further(missing, most)
         together = Together(self.changes.flow)
@@ -500,6 +506,7 @@ class Search:
             if (built := made()) is None:
                 return None
             self.build_seconds = time.monotonic() - started
+            self.built.append((self.built_size, self.build_seconds))
         except SimulatorMissing:
             raise
         except RtlError as error:
@@ -698,7 +705,7 @@ class Search:
             return score
 
         self.current.candidates += len(left)
-        self.turn = Budget(self.build_seconds)
+        self.turn = Budget(self.build_seconds / 2)
         processors = len(os.sched_getaffinity(0)) - (build_ended is not None)
         with ThreadPoolExecutor(max(processors, 1)) as pool:
             scores = [score for score in pool.map(one, left) if score is not None]
@@ -739,10 +746,12 @@ class Search:
         a line, the likeliest first."""
         clean = [one for one in self.scores if one.clean and one.changes not in self.refuted]
         found: dict[tuple[tuple[Path, int], ...], Repair] = {}
-        for number, score in enumerate(clean):
+        tried = 0
+        for score in clean:
             where = tuple((one.file, one.line) for one in map(self._edit, score.changes))
-            if where in found or len(found) >= self.policy.shown or number >= 4 * self.policy.confirmed:
+            if where in found or len(found) >= self.policy.shown or tried >= 4 * self.policy.confirmed:
                 continue
+            tried += 1
             repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.folders)}")
             if repair is not None and repair.sure:
                 found[where] = repair
@@ -954,6 +963,15 @@ def _taken(
             found.append(one)
             size += one.size
     return found
+
+
+def _room(built: Sequence[tuple[int, float]], seconds: float) -> float:
+    """The characters of choices that a build of some seconds holds, by the characters and seconds of those
+    before it: each takes what the design takes, and then the same for each character. Of one alone half is
+    for the design."""
+    (few, quick), (many, slow) = min(built, default=(0, 0.0)), max(built, default=(0, 0.0))
+    each = (slow - quick) / (many - few) if many > few and slow > quick else slow / max(2 * many, 1)
+    return (seconds - slow) / max(each, _QUICKEST) + many
 
 
 def _parts(many: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

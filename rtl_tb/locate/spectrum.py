@@ -70,6 +70,7 @@ class Spectrum:
     failing: Flags
     depends: dict[Place, Flags] = field(default_factory=dict)
     fixes: dict[Place, int] = field(default_factory=dict)
+    _scores: dict[Place, float] = field(default_factory=dict)
 
     def note(self, place: Place, changed: Flags | None, wrong: Flags | None) -> None:
         """Records one probe: which bits it changed, (count, bits), and which vectors are wrong with it,
@@ -78,12 +79,19 @@ class Spectrum:
         self.depends[place] = self.depends.get(place, np.zeros_like(self.failing)) | depends
         fixed = 0 if wrong is None else int((self.failing.any(axis=1) & ~wrong).sum())
         self.fixes[place] = max(self.fixes.get(place, 0), fixed)
+        self._scores.clear()
 
     def score(self, place: Place | None) -> float:
         """The suspiciousness of a place, 0: it cannot be the only fault; 1 to 2: a probe repairs failing
-        vectors. Places without a probe get the middle."""
-        if place is None or place not in self.depends:
+        vectors. Of a place without a probe that of the likeliest within it, else the middle."""
+        if place is None:
             return 0.5
+        if place not in self._scores:
+            inside = [one for one in self.depends if one.lies_in(place)]
+            self._scores[place] = max(map(self._score, inside), default=0.5)
+        return self._scores[place]
+
+    def _score(self, place: Place) -> float:
         depends, failing = self.depends[place], self.failing
         both, other = int((depends & failing).sum()), int((depends & ~failing).sum())
         ochiai = both / max(float(failing.sum() * (both + other)) ** 0.5, 1.0)

@@ -230,8 +230,16 @@ def test_a_place_on_which_no_failing_vector_depends_comes_last() -> None:
     spectrum.note(never, ~bits, failing)
     scores = [spectrum.score(one) for one in (third, here, there, never)]
     assert scores == sorted(scores, reverse=True) and scores[3] == 0 and scores[1] == 1
+    assert spectrum.score(Place(Path("x.sv"), 0, 3)) == scores[0], "of a case the likeliest place in it"
+    assert spectrum.score(Place(Path("y.sv"), 0, 3)) == 0.5
     listed = [Choice(Change("name", one, "a", "b"), one, "b", root=one) for one in (never, there, here)]
     assert [one.site for one in ranked(listed, spectrum)] == [here, there, never]
+
+
+def test_a_build_has_room_for_what_its_time_allows() -> None:
+    """By two builds: 1 s for the design, 1 s for 20,000 characters; of one build half for the design."""
+    assert search._room([(20_000, 2.0), (40_000, 3.0)], 5.0) == pytest.approx(80_000)
+    assert search._room([(20_000, 2.0)], 3.0) == pytest.approx(40_000)
 
 
 def test_the_wrong_bits_rank_places_on_which_every_vector_depends() -> None:
