@@ -70,7 +70,7 @@ class Spectrum:
     failing: Flags
     depends: dict[Place, Flags] = field(default_factory=dict)
     fixes: dict[Place, int] = field(default_factory=dict)
-    _scores: dict[Place, float] = field(default_factory=dict)
+    _scores: dict[Place | None, float] = field(default_factory=dict)
 
     def note(self, place: Place, changed: Flags | None, wrong: Flags | None) -> None:
         """Records one probe: which bits it changed, (count, bits), and which vectors are wrong with it,
@@ -83,12 +83,13 @@ class Spectrum:
 
     def score(self, place: Place | None) -> float:
         """The suspiciousness of a place, 0: it cannot be the only fault; 1 to 2: a probe repairs failing
-        vectors. Of a place without a probe that of the likeliest within it, else the middle."""
-        if place is None:
-            return 0.5
+        vectors. Of a place without a probe that of the likeliest within it; where there is none, what the
+        others are on average, as squares, by which choices are ranked."""
         if place not in self._scores:
-            inside = [one for one in self.depends if one.lies_in(place)]
-            self._scores[place] = max(map(self._score, inside), default=0.5)
+            inside = [one for one in self.depends if place is not None and one.lies_in(place)]
+            among = [self._score(one) for one in inside or self.depends]
+            mean = math.hypot(*among) / max(len(among), 1) ** 0.5
+            self._scores[place] = (max(among) if inside else mean) if among else 0.5
         return self._scores[place]
 
     def _score(self, place: Place) -> float:
