@@ -204,19 +204,28 @@ class Scope:
         named = [{*_PART.findall(name)} for name in dict.fromkeys(_WORD.findall(text))]
         parts = set[str]().union(*named) - (set.intersection(*named) if named[1:] else set())
         pairs: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
+        for part in sorted(parts):
+            for name, key, rest in self._with_part.get(part, ()):
+                pairs.setdefault((key, rest), []).append((part, name))
+        found = (
+            f"({one} {sign} {two})"
+            for (key, _), names in pairs.items()
+            for (first, one), (second, two) in combinations(names, 2)
+            for sign in ("^" if key.startswith("1 ") else (">", ">=", "=="))
+            if first != second
+        )
+        return list(islice((each for each in found if each[1:-1] not in text), 4 * _SIBLINGS))
+
+    @cached_property
+    def _with_part(self) -> dict[str, list[tuple[str, str, tuple[str, ...]]]]:
+        """The names of numbers that have a part, each with its kind of value and its other parts."""
+        found: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
         for name, key in self.visible.items():
-            own = _PART.findall(name) if _WIDTH.fullmatch(key) else []
-            for at, part in enumerate(own) if parts.intersection(own) else ():
-                if part in parts:
-                    rest = tuple(sorted([*own[:at], *own[at + 1 :]]))
-                    pairs.setdefault((key, rest), []).append((part, name))
-        found = []
-        for (key, rest), names in pairs.items():
-            for (first, one), (second, two) in combinations(names, 2):
-                if first != second and rest and not CONTROL.search(one):
-                    signs = "^" if key.startswith("1 ") else (">", ">=", "==")
-                    found += [f"({one} {sign} {two})" for sign in signs]
-        return [each for each in found if each[1:-1] not in text][: 4 * _SIBLINGS]
+            own = _PART.findall(name) if _WIDTH.fullmatch(key) and not CONTROL.search(name) else []
+            for at, part in enumerate(own) if own[1:] else ():
+                rest = tuple(sorted([*own[:at], *own[at + 1 :]]))
+                found.setdefault(part, []).append((name, key, rest))
+        return found
 
     def is_number(self, name: str) -> bool:
         """Whether a name is a parameter or a genvar."""
@@ -254,9 +263,7 @@ class Scope:
         text."""
         if self.module is None:
             return []
-        near = self.module.bits.get(place.file, [])
-        ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
-        texts = dict.fromkeys(text for _, text in ranked)
+        texts = self.module.near(place)
         unread = [name for name, key in self.visible.items() if key.startswith("1 ") and name not in texts]
         readable = (text for text in (*unread, *texts) if self.is_bit(text) and not CONTROL.search(text))
         found = list(islice(readable, most))
@@ -298,9 +305,8 @@ class Scope:
 
     def vectors_near(self, place: Place) -> list[str]:
         """The names of several bits nearest to a place."""
-        near = [] if self.module is None else self.module.bits.get(place.file, [])
-        ranked = sorted(near, key=lambda each: abs(each[0] - place.start))
-        names = dict.fromkeys(text.split("[")[0] for _, text in ranked)
+        near = [] if self.module is None else self.module.near(place)
+        names = dict.fromkeys(text.split("[")[0] for text in near)
         return [name for name in names if _WIDTH.fullmatch(key := self.key(name) or "1") and key[:2] != "1 "]
 
     def every_bit_near(self, place: Place) -> list[str]:
@@ -436,6 +442,8 @@ class Module:
         self._first_assigned: dict[Any, dict[str, int]] = {}
         self.name = str(node.header.name.valueText)
         self._assigned_in: dict[Any, set[str]] = {}
+        self._near: tuple[Place, dict[str, None]] | None = None
+        """Of the last place: what is missing there is looked for in turn."""
 
     def assigned_in(self, node: Any) -> set[str]:
         """See Scope."""
@@ -464,6 +472,13 @@ class Module:
         every = _every(self.node, "CastExpressionSyntax")
         sizes = dict.fromkeys(self.sources.text(each.left) or "" for each in every)
         return [size for size in sizes if size][:_CASTS]
+
+    def near(self, place: Place) -> dict[str, None]:
+        """Names, and bits of vectors, the nearest to a place first."""
+        if self._near is None or self._near[0] != place:
+            ranked = sorted(self.bits.get(place.file, ()), key=lambda each: abs(each[0] - place.start))
+            self._near = place, dict.fromkeys(text for _, text in ranked)
+        return self._near[1]
 
     @cached_property
     def bits(self) -> dict[Path, list[tuple[int, str]]]:
