@@ -95,18 +95,20 @@ def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Fi
 
 
 def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[BitRange]:
-    """Those of (name, signal) whose name is that of a field of a port."""
+    """Those of (name, signal) whose name is that of a field of a port, or of an unpacked array, in which every
+    entry has the signal."""
     runs = []
     for name, signal in signals:
         port = find(module, name, where)
-        if port.base:
+        if port.base or port.unpacked:
             at, width = places(port)
             runs += [BitRange(*place, width, name, signal=signal) for place in at]
     return runs
 
 
 def driven_fields(dut: Dut, module: Module) -> list[BitRange]:
-    """Clock, reset, handshake and constants that are fields of ports, or bits beside operands in one."""
+    """Clock, reset, handshake and constants that are fields of ports, entries of an array, or bits beside
+    operands in one."""
     where = str(dut.file)
     constants = {name: constant_text(dut, find(module, name, where)) for name in dut.constants}
     outputs = set(dut.handshake.outputs().values())

@@ -77,10 +77,10 @@ def _check_controls(dut: Dut, module: Module) -> None:
     for name, value in dut.constants.items():
         port = _port(dut, module, name, where["constants"], "input")
         value = constant_of(port, value, where["constants"])
-        if port.unpacked and not port.base:
+        if len(port.unpacked) > 1:
             raise SpecError(
-                f"{where['constants']}: port '{name}' is an unpacked array, expected a vector to tie to "
-                f"{value}"
+                f"{where['constants']}: port '{name}' has {len(port.unpacked)} unpacked dimensions, expected at "
+                "most one; connect it in a module of yours around the unit"
             )
         if value >> places(port)[1]:
             raise SpecError(

@@ -423,7 +423,7 @@ def _connections(dut: Dut, module: Module) -> dict[str, str]:
     """What each port of the DUT is connected to, but for constants."""
     mapped = [port for port_map in dut.ports.values() for port in port_map.ports]
     named = [find(module, name, str(dut.file)) for name in (*mapped, *signals_of(dut), *dut.constants)]
-    fields = [port.base for port in named if port.base]
+    fields = [port.base or port.name for port in named if port.base or port.unpacked]
     whole = {name: signal for name, signal in signals_of(dut).items() if name in module.ports}
     watched = [name for name, _, _ in dut.watched]
     return whole | {name: _wire(name) for name in (*mapped, *fields, *watched) if name in module.ports}

@@ -210,9 +210,10 @@ CASES = [
         "a: a, b: b, c: c, d: {port: d, lsb: 4, partial: true}", {}, "assign d = 40'h1122334455;", result="12233445",
     ),
     Case(
-        "constants", f"input wire [63:0] a, {BCD}, input wire [2:0] mode, input wire mask, output wire busy", f"a: a, {REST}",
-        {"mode": "5", "mask": "1"}, "assign d = 32'hd3d2d1d0, busy = 1'b1;", more="constants: {mode: 0b101, "
-                                                                                  "mask: 1}\n",
+        "constants", f"input wire [63:0] a, {BCD}, input wire [2:0] mode, input wire mask, output wire busy, "
+        "input wire [7:0] bias [0:1]", f"a: a, {REST}",
+        {"mode": "5", "mask": "1", "bias[0]": "5a", "bias[1]": "5a"}, "assign d = 32'hd3d2d1d0, busy = 1'b1;",
+        more="constants: {mode: 0b101, mask: 1, bias: 0x5a}\n",
     ),
     Case(
         "six_bits", f"input wire [23:0] p, {BCD}", f"a: p, {REST}", {"p": f"{0b000100_000011_000010_000001:06x}"},
