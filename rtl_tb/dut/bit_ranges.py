@@ -95,8 +95,8 @@ def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Fi
 
 
 def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[BitRange]:
-    """Those of (name, signal) whose name is that of a field of a port, or of an unpacked array, in which every
-    entry has the signal."""
+    """Those of (name, signal) whose name is that of a field of a port, or of an unpacked array: every entry
+    has the signal."""
     runs = []
     for name, signal in signals:
         port = find(module, name, where)

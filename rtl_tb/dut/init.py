@@ -42,7 +42,7 @@ from rtl_tb.dut.port_fields import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
 from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, matching, packages_first, read_list
-from rtl_tb.dut.structure import Reset, Structure, reset_by_text, structure_of
+from rtl_tb.dut.structure import EITHER, Reset, Structure, reset_by_text, structure_of
 from rtl_tb.dut.text import write
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
@@ -108,6 +108,9 @@ class _Roles:
 
     loading: dict[str, str] = field(default_factory=dict)
     """Inputs that let a register take an operand, and the value with which they do."""
+
+    turn: str | None = None
+    """An input that lets a register take the operands which come first, and stops the others meanwhile."""
 
     clear: Clear = field(default_factory=Clear)
     """How the clear acts."""
@@ -252,7 +255,7 @@ def draft(
         *_timing(module, roles, unit),
         "",
         *_ports(module, roles, layout, unit),
-        *_rest(roles, module),
+        *_rest(roles, module, unit),
         "# nan: exact | canonical | any      zero: strict | any",
         "compare: {nan: exact, zero: strict}",
     ]
@@ -438,8 +441,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     _take_what_is_left(roles, module, fields)
     if structure is not None:
         roles.registers = registers_of(found, module, structure)
-        operands = [module.ports[name] for role in MAIN for name in roles.ports(role) if name in module.ports]
-        roles.loading = structure.loads([module.ports[name] for name in roles.left], operands)
+        _find_loads(roles, module, structure)
     if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
         if module.ports[widest].width:
@@ -450,6 +452,28 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
             ]
             roles.open.remove(widest)
     return roles
+
+
+def _find_loads(roles: _Roles, module: Module, structure: Structure) -> None:
+    """The inputs left that load operands. One that stops the sum while it loads is a valid: the operands that
+    come first lie there with it, and the others in a cycle of their own."""
+    reset, low = roles.port("reset"), roles.reset is not None and roles.reset.active_low
+    off = (module.ports[reset] if reset else None, low)
+
+    def loads(controls: Sequence[str], operands: Iterable[str]) -> dict[str, str]:
+        names = [name for role in operands for name in roles.ports(role) if name in module.ports]
+        sources = [module.ports[name] for name in names]
+        return structure.loads([module.ports[name] for name in controls], sources, *off)
+
+    roles.loading = loads(roles.left, MAIN)
+    turns = [name for name, value in roles.loading.items() if value.startswith(EITHER)]
+    first = [role for role in roles.registers if not _cycles_later(roles, role)]
+    free = not (roles.valids or {"in_valid", "out_valid"} & roles.found.roles.keys())
+    if free and first and len(turns) == 1:
+        value = loads(turns, first).get(turns[0], "")
+        if value.startswith(EITHER):
+            roles.turn = _signal_of(turns[0], low=value.endswith("0"))
+            roles.left.remove(turns[0])
 
 
 def _take_what_is_left(roles: _Roles, module: Module, fields: Mapping[str, Field] | None) -> None:
@@ -612,8 +636,16 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
             _latency(roles),
         ]
         lines += _input(roles, ready=False)
+        if roles.turn is not None:
+            why = "it loads an operand, and the sum waits for it"
+            lines.append(f"  input: {{valid: {roles.turn}}}{GUESS}: {why}")
         lines += [_marked(f"  enable: {_signal(enable)}", roles.guess("enable"))] if enable else []
-        lines += ["  # interval: 1    # cycles from one set of operands to the next"]
+        cycles = max(_cycles_later(roles, role) for role in MAIN) + 1
+        lines += [
+            f"  interval: {cycles}"
+            if roles.turn is not None
+            else "  # interval: 1    # cycles from one set of operands to the next"
+        ]
         if unit is not None and unit.state and not given:
             ones = [name for name in roles.left if module.ports[name].width == 1]
             lines.append(
@@ -675,7 +707,10 @@ def _signal(name: str, fellow: str = "") -> str:
     fellow is waits for that."""
     if fellow and (name.startswith("EN_") or "yumi" in words_of(name)):
         return f"{{port: {_scalar(name)}, only_if: {fellow}}}"
-    low = _LOW.search(name.rpartition(".")[2])
+    return _signal_of(name, _LOW.search(name.rpartition(".")[2]) is not None)
+
+
+def _signal_of(name: str, low: bool) -> str:
     return f"{{port: {_scalar(name)}, active: low}}" if low else _scalar(name)
 
 
@@ -842,6 +877,10 @@ def _arrangement(names: list[str], module: Module, item: Field | None, doubt: st
             + ": words of several elements"
         )
     text = f"{{port: {ports}, array: {array}}}" if array else ports
+    widths = [module.ports[name].width for name in names]
+    # A part of the only element in each port.
+    if item and item.elements == 1 < len(names) and sum(widths) == item.width:
+        return f"{{port: {ports}, bits: [{', '.join(map(str, widths))}]}}{doubt}"
     if item and count * width != item.width:
         if len(names) == 1 and not array and width > item.width:
             text = f"{{port: {ports}, partial: true}}"
@@ -849,14 +888,14 @@ def _arrangement(names: list[str], module: Module, item: Field | None, doubt: st
     return text + doubt
 
 
-def _rest(roles: _Roles, module: Module) -> list[str]:
+def _rest(roles: _Roles, module: Module, unit: Instruction | None) -> list[str]:
     lines = []
     unused = _unused_controls(roles)
     if roles.left or unused:
         lines += [
             "# Inputs of unknown purpose, tied for now.",
             "constants:",
-            *(f"  {_scalar(name)}: {_tied(module.ports[name], roles)}" for name in roles.left),
+            *(f"  {_scalar(name)}: {_tied(module.ports[name], roles, unit)}" for name in roles.left),
             *(f"  {_scalar(name)}: {_idle(name, why)}{GUESS}: {why}" for name, why in unused),
         ]
     if roles.open:
@@ -884,10 +923,24 @@ def _idle(name: str, why: str) -> int:
     return int(bool(low.search(name)) == why.startswith("a reset"))
 
 
-def _tied(port: Port, roles: _Roles) -> str:
+_SIGNED = re.compile(r"(^|_)(?P<no>un)?signed(_|$)", re.I)
+"""Of an input that says whether the factors have a sign."""
+
+
+def _tied(port: Port, roles: _Roles, unit: Instruction | None) -> str:
     """The value of an input that is tied: a name where its type has names."""
-    if port.name in roles.loading:
-        return f"{roles.loading[port.name]}{GUESS}: a register takes an operand with it"
+    value = roles.loading.get(port.name, "")
+    if value.startswith(EITHER):
+        return f"{value[-1]}{GUESS}: a register takes an operand with {value[-1]}, and another one does not"
+    if value:
+        return f"{value}{GUESS}: a register takes an operand with it"
+    factors = [unit.formats[name] for name in "ab" if name in unit.formats] if unit is not None else []
+    kinds = {(fmt.is_float, fmt.signed) for fmt in factors}
+    if (said := _SIGNED.search(port.name)) and len(kinds) == 1 and not factors[0].is_float and not port.items:
+        signed = factors[0].signed
+        on = signed != bool(said["no"])
+        kind = "signed" if signed else "unsigned"
+        return f"{(1 << port.width) - 1 if on else 0}{GUESS}: a and b are {kind}"
     if not port.items:
         if port.width == 1 and _RESET_LOW.search(port.name):
             return f"1{GUESS}: a reset by its name"

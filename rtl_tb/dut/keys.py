@@ -326,7 +326,8 @@ DUT = Mapping(
         Key(
             "constants",
             Table(Either(Integer(0, MAX_CONSTANT), Text()), _PORT),
-            "input ports that are tied: a number (in every entry of an array), or a name of the port's enumeration",
+            "input ports that are tied: a number, in every entry of an array, or a name of the port's "
+            "enumeration",
             {},
         ),
         Key("level", Choice(LEVELS), "one dot product at a time, or the whole matrices", "dot"),

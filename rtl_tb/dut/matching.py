@@ -229,6 +229,13 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 @lru_cache(maxsize=4096)
+def _path_words(name: str) -> tuple[str, ...]:
+    """The words of the structure or interface in which a field lies: they say to which operand its valid
+    belongs."""
+    path = name.rpartition(".")[0]
+    return words_of(path) if path and words_of(path) != words_of(name)[: len(words_of(path))] else ()
+
+
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a port's name, in small letters; of a field of a structure those of the field, with
     those of the structure before them where the field says no more than that it is one."""
@@ -548,7 +555,8 @@ def several_valids(
             for name, port in ports
         ]
         each = [one for one in each if one.direction == direction]
-        return [one for one in each if score(one, role, None, MAIN) >= max(best - 1, SURE + 1)]
+        fits = [one for one in each if score(one, role, None, MAIN) >= max(best - 1, SURE + 1)]
+        return [replace(one, words=(*_path_words(one.ports[0]), *one.words)) for one in fits]
 
     valids, readies = alike("in_valid", "input"), alike("in_ready", "output")
     if len(valids) < 2:

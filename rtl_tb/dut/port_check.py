@@ -79,8 +79,8 @@ def _check_controls(dut: Dut, module: Module) -> None:
         value = constant_of(port, value, where["constants"])
         if len(port.unpacked) > 1:
             raise SpecError(
-                f"{where['constants']}: port '{name}' has {len(port.unpacked)} unpacked dimensions, expected at "
-                "most one; connect it in a module of yours around the unit"
+                f"{where['constants']}: port '{name}' has {len(port.unpacked)} unpacked dimensions, expected "
+                "at most one; connect it in a module of yours around the unit"
             )
         if value >> places(port)[1]:
             raise SpecError(

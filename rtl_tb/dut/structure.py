@@ -230,25 +230,32 @@ class Structure:
             count += 1
         return None
 
-    def loads(self, controls: Sequence[Port], sources: Sequence[Port]) -> dict[str, str]:
+    def loads(
+        self, controls: Sequence[Port], sources: Sequence[Port], reset: Port | None = None, low: bool = False
+    ) -> dict[str, str]:
         """The inputs of one bit that let registers take what comes from these sources, and the value with
-        which they do; with the other these registers keep what they have. What an input does not decide alone
-        it may decide while the other ones are 0: either of two moves a weight on."""
+        which they do; with the other these registers keep what they have. The reset is inactive. What an
+        input does not decide alone it may decide while the other ones are 0: either of two moves a weight on.
+        Of an input with which some take and others keep, the value with which a register next to the sources
+        takes, behind EITHER."""
         wanted, takes = {bit for port in sources for bit in self.bits(port)}, list[_Register]()
         before = [(register, self._cone(register.d, False)[0]) for register in self._registers]
         for _ in range(2):  # the registers of the sources, and one behind them
-            takes = [register for register, bits in before if not register.latch and wanted & bits]
-            wanted |= {bit for register in takes for bit in register.q}
-        zeros: Values = {bit: "0" for port in controls for bit in self.bits(port)}
+            more = [each for each, bits in before if not each.latch and wanted & bits and each not in takes]
+            takes += more
+            wanted |= {bit for register in more for bit in register.q}
+        idle: Values = dict.fromkeys(self.bits(reset), "1" if low else "0")
+        zeros: Values = idle | {bit: "0" for port in controls for bit in self.bits(port)}
         found: dict[str, str] = {}
         for port in controls:
             bits = self.bits(port)
-            for others in ({}, zeros) if len(bits) == 1 else ():
-                low, high = (self._resolved({**others, bits[0]: value}) for value in "01")
-                keep = {(_holds(each, low), _holds(each, high)) for each in takes}
+            for others in (idle, zeros) if len(bits) == 1 else ():
+                zero, one = (self._resolved({**others, bits[0]: value}) for value in "01")
+                keep = [(_holds(each, zero), _holds(each, one)) for each in takes]
                 changes = [value for change, value in _TAKES_WITH.items() if change in keep]
                 if changes:
-                    found |= {port.name: changes[0]} if len(changes) == 1 else {}
+                    first = next(_TAKES_WITH[change] for change in keep if change in _TAKES_WITH)
+                    found[port.name] = changes[0] if len(changes) == 1 else f"{EITHER}{first}"
                     break
         return found
 
@@ -370,6 +377,8 @@ def _register(cell: Mapping[str, Any]) -> _Register:
     )
 
 
+EITHER = "either "
+"""Before the value of an input with which one register takes what comes while others keep what they have."""
 _TAKES_WITH = {(True, False): "1", (False, True): "0"}
 """The value of an input with which a register takes what comes, by whether it keeps its own with 0 and 1."""
 

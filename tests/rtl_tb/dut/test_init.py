@@ -411,6 +411,51 @@ def test_a_weight_that_registers_keep(tmp_path: Path) -> None:
         assert f"  {name}: 1  # GUESS: a register takes an operand with it\n" in text
 
 
+def test_a_weight_whose_load_stops_the_sum(tmp_path: Path) -> None:
+    """Its load is a valid of two cycles, also with a reset at the clock's edge; what else lets the sum move
+    is tied to 1."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, rst, compute, load_n, input signed [7:0] x, w, input signed [31:0] psum_in, "
+        "output reg signed [31:0] psum_out);\n  reg signed [7:0] kept;\n"
+        "  always @(posedge clk) if (rst) begin kept <= 0; psum_out <= 0; end\n"
+        "    else if (!load_n) kept <= w; else if (compute) psum_out <= psum_in + x * kept;\nendmodule\n",
+    )
+    assert "  input: {valid: {port: load_n, active: low}}  # GUESS: it loads an operand" in text
+    assert "\n  interval: 2\n" in text and "  compute: 1  # GUESS: a register takes" in text
+    assert "  a: {port: x, later: 1}" in text and "  b: w\n" in text and "load_n: " not in text
+
+
+def test_streams_that_are_interfaces(tmp_path: Path) -> None:
+    """The valid and the ready of each lie in the interface of their operand."""
+    (tmp_path / "m.sv").write_text(
+        "interface stream (input logic clk); logic valid, ready; logic [7:0] data; logic [0:0] strb;\n"
+        "  modport sink (input valid, data, strb, output ready);\n"
+        "  modport source (output valid, data, strb, input ready);\nendinterface\n"
+        "module m (input logic clk_i, rst_ni, stream.sink a_i, stream.sink b_i, stream.source d_o);\n"
+        "  assign a_i.ready = d_o.ready, b_i.ready = d_o.ready, d_o.data = a_i.data * b_i.data;\nendmodule\n"
+    )
+    text = draft([tmp_path / "m.sv"], top="m")
+    shake = yaml.safe_load(text)["handshake"]
+    assert shake["input"] == [
+        {"operands": [name], "valid": f"{name}_i.valid", "ready": f"{name}_i.ready"} for name in "ab"
+    ]
+    assert shake["output"] == {"valid": "d_o.valid", "ready": "d_o.ready"}
+
+
+def test_an_element_in_ports_of_one_bit(tmp_path: Path) -> None:
+    """The draft says how many bits each port has, and ties what says that the factors are signed."""
+    bits = ", ".join(f"{name}{at}" for name in "ab" for at in range(8))
+    text = drafted_unit(
+        tmp_path,
+        f"module m (input {bits}, is_signed, input signed [31:0] c, output signed [31:0] d);\n"
+        "  assign d = c;\nendmodule\n",
+    )
+    (tmp_path / "dut.yaml").write_text(text)
+    assert load_dut(tmp_path / "dut.yaml").ports["a"].bits == (1,) * 8
+    assert "  is_signed: 1  # GUESS: a and b are signed\n" in text
+
+
 def test_a_processing_element(tmp_path: Path) -> None:
     """The valids that it hands on are none of its sum; what moves its operands on is tied to 1, and a latency
     that cannot be measured is counted."""
