@@ -1,8 +1,8 @@
 """Pushes every algorithm of every architecture through the C core;
-tests/core/test_sanitizers.py runs it as a script.
+tests/core/test_sanitizers.py runs it as a script, with the names of the instructions on standard input.
 
-One instruction per sequence of steps and width of the elements, with the word `every` one per (architecture,
-family, sequence of algorithms), a batch of three matrices of random bits,
+One instruction per sequence of steps and width of the elements, or of each (architecture, family, sequence of
+algorithms), a batch of three matrices of random bits,
 once contiguous and again through transposed and broadcast views, so that every stride is in use, those of
 the batch at odd addresses, too, then on the general interpreter (with status flags, too), then as dot
 products, then with every register observed. Prints what it did as JSON.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,21 +42,6 @@ steps:
   - fma: {to: d, start: c, rounding: nearest_even, nan: 0x7FC00000}
 """
 """Steps in doubles that read codes without a sign bit."""
-
-
-def chosen(every: bool) -> Iterator[Instruction]:
-    """One instruction of each kind, the smallest where there are many."""
-    seen: dict[tuple[Any, ...], Instruction] = {}
-    for architecture in golden.architectures():
-        if architecture == "blackwell" and not every:
-            continue  # 6,456 instructions, whose steps and widths the others have
-        for ins in golden.instructions(architecture):
-            operations = ins.program.operations
-            key: tuple[Any, ...] = tuple((one.algorithm, *map(type, one.steps)) for one in operations)
-            key += (architecture, ins.family) if every else (ins.formats["a"].bits, ins.sparse)
-            if key not in seen or ins.m * ins.n * ins.k < seen[key].m * seen[key].n * seen[key].k:
-                seen[key] = ins
-    yield from seen.values()
 
 
 def operands(ins: Instruction, rng: np.random.Generator) -> dict[str, Bits]:
@@ -115,7 +99,8 @@ def with_flags(ins: Instruction, given: dict[str, Bits], wanted: Bits, matrices:
 def main() -> None:
     """Runs all of it."""
     rng, count, elements = np.random.default_rng(1), 0, 0
-    for ins in chosen("every" in sys.argv):
+    for architecture, name in json.load(sys.stdin):
+        ins = golden.instruction(architecture, name)
         given = operands(ins, rng)
         d = call(ins, given)
         assert d.shape == (BATCH, ins.m, ins.n) and d.dtype == ins.formats["d"].dtype, ins.name
