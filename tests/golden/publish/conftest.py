@@ -18,11 +18,10 @@ from golden.publish.explorer import build, wasm
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The site takes minutes to build, the explorer one where zig's cache is empty: tests of the site
-    are long, and those of the explorer where no browser would open it."""
-    built = {"site"} if find() else {"site", "explorer"}
+    """The site takes minutes to build, the explorer one where zig's cache is empty: tests of both are long.
+    `make test-all` installs the browser that opens them."""
     for item in items:
-        if built & {*getattr(item, "fixturenames", ())}:
+        if {"site", "explorer"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.long)
 
 
