@@ -211,7 +211,7 @@ def test_a_list_is_no_word(word: str) -> None:
     assert not tolerate(STEPS.replace(word, f"[{word}]"))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_characters(text: str, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
@@ -224,7 +224,7 @@ def test_mutated_characters(text: str, data: st.DataObject) -> None:
     tolerate(text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_lines(text: str, data: st.DataObject) -> None:
     lines = text.splitlines(keepends=True)
@@ -299,7 +299,7 @@ def as_section(value: Any) -> Any:
     return [as_section(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=70)
+@settings(max_examples=30)
 @given(st.sampled_from(UNITS), st.data())
 def test_mutated_values(text: str, data: st.DataObject) -> None:
     document = parse(text, "unit.yaml")

@@ -71,7 +71,7 @@ def encoded(x: Fraction, mode: str) -> int:
 
 
 @pytest.mark.parametrize("mode", long_after(2, ["nearest_even", "toward_zero", "down", "up", "nearest_away"]))
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32))
 def test_dot_products_of_formats_without_subnormals(mode: str, seed: int) -> None:
     ins, rng = unit(mode), random.Random(seed)

@@ -57,7 +57,7 @@ def test_a_chain_of_cuts_does_not_exceed_the_exact_value() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     a=st.lists(F16, min_size=2, max_size=2),
     b=st.lists(F16, min_size=2, max_size=2),
@@ -77,7 +77,7 @@ def test_normalize_takes_the_sticky_bit_as_the_last_one(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     a=st.lists(F16, min_size=2, max_size=2),
     b=st.lists(F16, min_size=2, max_size=2),

@@ -179,7 +179,7 @@ def test_a_form_of_another_program_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 def test_every_witness_is_what_the_core_answers() -> None:
     count = 0
     for chosen in PROPERTIES:
-        for block in BLOCKS[::2]:
+        for block in BLOCKS[::5]:
             for case in comparison.cases(chosen, block):
                 for architecture in case.architectures:
                     for shot in case.finding.shots:
@@ -188,7 +188,7 @@ def test_every_witness_is_what_the_core_answers() -> None:
                             shot.what,
                         )
                         count += 1
-    assert count > 400
+    assert count > 150
 
 
 def commands(text: str) -> list[tuple[golden.Instruction, dict[str, np.ndarray]]]:

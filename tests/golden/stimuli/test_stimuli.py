@@ -58,8 +58,8 @@ def values(ins: golden.Instruction, operands: dict[str, Any]) -> tuple[Any, Any,
 
 @pytest.mark.parametrize("kind", stimuli.KINDS)
 def test_legal_for_every_instruction(kind: str) -> None:
-    """Each kind of every sixteenth one, so that an instruction has a sixteenth of the kinds."""
-    for ins in representatives()[stimuli.KINDS.index(kind) % 16 :: 16]:
+    """Each kind of one instruction in forty, so that an instruction has one kind."""
+    for ins in representatives()[stimuli.KINDS.index(kind) :: len(stimuli.KINDS)]:
         operands = stimuli.generate(ins, kind, 3, np.random.default_rng(0))
         ins.check_dot(*(operands.get(name) for name in NAMES))
         shapes = ins.operand_shapes(matrices=False)
@@ -153,7 +153,7 @@ SPECIAL = (
 @pytest.mark.parametrize("kind", [kind for kind in stimuli.KINDS if kind not in SPECIAL])
 def test_only_the_special_kinds_hold_infinities_and_nans(kind: str) -> None:
     for ins in (HMMA, BF16):
-        operands = draw(kind, ins, 150)
+        operands = draw(kind, ins, 60)
         for name in "abc":
             assert kinds_of(ins.formats[name], operands[name]) <= {Kind.ZERO, Kind.FINITE}
 

@@ -55,16 +55,16 @@ def test_every_committed_file_has_a_manifest() -> None:
     assert unlisted(captured.vectors_folder()) == []
 
 
-@pytest.mark.parametrize("part", long_after(1, range(16)))
+@pytest.mark.parametrize("part", long_after(1, range(48)))
 def test_committed_vectors_of_every_kind_replay(part: int) -> None:
     """As `mmagold verify` does with all of them; each kind runs with another width."""
     names = {a: captured.read_manifest(a)["instructions"] for a in captured.architectures()}
     every = {name for entries in names.values() for name in few_widths(list(entries))}
-    chosen = set(sorted(every)[part::16])
+    chosen = set(sorted(every)[part::48])
     report = verify(captured.vectors_folder(), matching=chosen.__contains__)
     assert report.passed, [item.sentence() for item in report.differences]
     recorded = [entry for entries in names.values() for name, entry in entries.items() if name in chosen]
-    assert report.instructions == len(recorded) > 20
+    assert report.instructions == len(recorded) > 6
     assert report.results == sum(entry["dots"] for entry in recorded)
     assert report.reference_results == sum(entry["tiles"] for entry in recorded)
 
