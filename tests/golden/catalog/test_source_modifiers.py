@@ -50,7 +50,7 @@ def on_registers(
     return words ^ np.uint32(low << 15 | high << 31)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.sampled_from(FLOATS), st.integers(1, 1000), FIELD, FIELD, FIELD, FIELD)
 def test_operands_are_read_as_registers_are(
     ins: golden.Instruction, seed: int, neg_lo: int, neg_hi: int, op_sel: int, op_sel_hi: int

@@ -467,7 +467,7 @@ def test_any_size(m: int, n: int, k: int) -> None:
     assert found.shape == (m, n) and np.array_equal(found, step_by_step(ins, wide_a, wide_b))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.data())
 def test_a_product_is_its_pieces(data: st.DataObject) -> None:
     """Rows, columns and entries of a batch do not know of each other, whatever the strides."""

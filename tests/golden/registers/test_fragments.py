@@ -286,7 +286,7 @@ def test_every_element_appears_once(case: tuple[Toy, int, int | None, int]) -> N
             assert active.all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(case=st.sampled_from(EVERY), batch=st.lists(st.integers(0, 3), max_size=3), seed=st.integers(0, 2**32))
 def test_any_batch(case: tuple[Toy, int, int | None, int], batch: list[int], seed: int) -> None:
     """Packing a batch is packing each of its matrices; unpacking ignores bits that hold no element."""
