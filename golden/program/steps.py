@@ -43,7 +43,7 @@ from golden.program.keys import (
 from golden.yamlfile import MISSING
 
 MAX_K = 4096  # products of an operation
-MAX_FRACTION_BITS = 72
+MAX_FRACTION_BITS = 72  # that an alignment or a normalisation keeps
 MOST_RANDOM_BITS = 16  # that a stochastic rounding adds
 MOST_UNITS = (1 << 31) - 1
 """Bound of a value that a step replaces, in units of a last place: an int32_t of the core."""

@@ -39,7 +39,7 @@ _SLOW = {
     0x80: "a power brake",
 }
 """Bits of nvidia-smi's reasons that hold a clock down."""
-_STEADY = 0.01
+_STEADY = 0.01  # share by which the SM clock may change while something is measured
 
 
 def elapsed(name: str, clocks: npt.NDArray[Any]) -> list[int]:

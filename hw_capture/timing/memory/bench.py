@@ -39,7 +39,7 @@ STRIDES = (8, 16, 32, 64, 256, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10)
 """Bytes between words, in addition to LINE."""
 LEVELS = {"ca": 16 << 10, "cg": 4 << 20, "cv": 1 << 30}
 """The size whose latency stands for a load: it lies in the L1, in the L2, in neither."""
-ROUNDS = 1024
+ROUNDS = 1024  # accesses in a row that are timed, at least
 _LEAST = 64 << 20
 _BLOCK = 512  # threads of a block
 _OTHERS = 512 << 20

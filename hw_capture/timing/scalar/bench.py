@@ -31,7 +31,7 @@ WARPS = tuple(count for count in MATRIX_WARPS if count != 20)
 """Warps of a multiprocessor; 20 are those of an experiment on matrix instructions alone."""
 TURNS = 32
 """Turns of the loop in one run."""
-PASSES = 2
+PASSES = 2  # of the loop: the first brings the code into the instruction cache
 REFERENCES = {
     "IMAD": "mad.lo.u32",
     "LOP3": "lop3.b32",
