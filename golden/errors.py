@@ -108,14 +108,18 @@ def pip_install(extra: str) -> str:
     return f"pip install {' '.join(found)}" if found else f'pip install "mmagold[{extra}]"'
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
-    """Returns "; nearest: x, y" for the known names closest to `name`, or "" when none is near."""
+def nearest(name: str, known: Iterable[str], count: int = 3, cutoff: float = 0.5) -> str:
+    """Returns "; nearest: x, y" for the known names closest to `name`, or "" when none is near.
+
+    Args:
+        cutoff: least share of characters in common, as difflib counts them.
+    """
     # Characters of a name for which others like it are looked for: no name of ours is longer, a file may
     # hold a text of many millions in its place.
     longest_name = 1000
     if len(str(name)) > longest_name:
         return ""
-    matches = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=count, cutoff=0.5)
+    matches = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=count, cutoff=cutoff)
     return f"; nearest: {', '.join(matches)}" if matches else ""
 
 

@@ -36,6 +36,8 @@ MAX_ENTRIES = 100_000
 """Files and folders that a pattern may look at: a large repository, in about a second."""
 _MAX_COMPARED = 1000
 """Names of a folder among which the nearest is looked for, in some milliseconds."""
+_NEAR_FILE = 0.8
+"""Share of characters that near names of files have in common: most have the same suffix."""
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
 
 
@@ -81,7 +83,7 @@ def elsewhere(path: str | Path) -> str:
             names = [entry.name for entry in itertools.islice(scan, _MAX_COMPARED)]
     except OSError:  # no folder, or not ours to read
         return ""
-    return nearest(os.path.basename(path), names)
+    return nearest(os.path.basename(path), names, cutoff=_NEAR_FILE)
 
 
 _KINDS_OF_FILES = (

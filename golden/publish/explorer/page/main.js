@@ -94,12 +94,12 @@ function difference(units, given) {
   return firstDifference(...units.map((unit, i) => ({ unit, numbers: unit.observe(given[i]).numbers })));
 }
 
-// Whether two units answer alike: with the same word, or (of different formats) with the same value.
+// Whether two units give the same bits or, in different formats, the same value.
 function parting(units, traced, parts) {
   const [x, y] = units.map((unit) => unit.spec.formats.d);
   const same = x === y ? traced[0].d === traced[1].d : traced[0].d_value === traced[1].d_value;
-  const what = x === y ? "word" : "value";
-  const head = same ? `Both give the same ${what}.` : `They give different ${what}s.`;
+  const what = x === y ? "bits" : "values";
+  const head = same ? `Both give the same ${what}.` : `They give different ${what}.`;
   if (!parts) {
     const why = same ? "No step differs as far as both run the same." : "Their steps are of different kinds.";
     return h("p", { class: same ? "note" : "note differs" }, `${head} ${why}`);
@@ -108,7 +108,7 @@ function parting(units, traced, parts) {
   return h(
     "p",
     { class: same ? "note" : "note differs" },
-    `${head} The first step where they part is ${where}: ${register}[${index}] is `,
+    `${head} The first step where they differ is ${where}: ${register}[${index}] is `,
     h("code", {}, expected),
     " in the first and ",
     h("code", {}, actual),

@@ -40,7 +40,7 @@ function stepItem(unit, event, entry, parts) {
   return h(
     "li",
     { class: here ? "parts" : null },
-    h("h4", {}, h("code", {}, event.op), here ? h("span", { class: "badge" }, "they part here") : null),
+    h("h4", {}, h("code", {}, event.op), here ? h("span", { class: "badge" }, "they differ here") : null),
     h("p", { class: "small" }, event.text),
     maxima,
     drawing(unit, event),
