@@ -92,10 +92,10 @@ def _evidence(architecture: str, name: str, entry: architectures.Entry) -> Evide
 
 
 def instruction(architecture: str, name: str | None = None) -> Instruction:
-    """Returns the instruction of that PTX, SASS or AMD name on `architecture`: its own name (hopper), that of
-    a card (h100, RTX 5090) or of a target (sm_90). One argument is `architecture:instruction`.
+    """Returns the instruction with a PTX, SASS or AMD name. `architecture` is the name of an architecture
+    (hopper), a card (h100, RTX 5090) or a target (sm_90). A single argument is `architecture:instruction`.
 
-    The order of a name's qualifiers says nothing. Compilers' names (`__builtin_amdgcn_mfma_f32_32x32x8f16`,
+    The qualifiers of a name may have any order. Compilers' names (`__builtin_amdgcn_mfma_f32_32x32x8f16`,
     `_tile_dpbf16ps`) are names, and types of operands (nvfp4) where one instruction has them.
 
     Raises:

@@ -121,8 +121,9 @@ def _refuse_others(given: npt.NDArray[Any], dtype: np.dtype[Any]) -> None:
 def mufu(architecture: str, name: str) -> Function:
     """Returns a function of an architecture's special-function unit.
 
-    architecture: "hopper", or a chip that is one. name: a PTX instruction such as "ex2.approx.ftz.f32", or an
-    operation as SASS names it, such as "MUFU.EX2".
+    Args:
+        architecture: "hopper", or one of its chips, such as "h100".
+        name: a PTX instruction such as "ex2.approx.ftz.f32", or a SASS operation such as "MUFU.EX2".
 
     Raises:
         UnknownNameError: the architecture, its unit or the function is unknown; names near ones.

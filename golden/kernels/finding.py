@@ -55,32 +55,32 @@ def find_plan(
     alpha: float = 1.0,
     beta: float = 1.0,
 ) -> Plan | None:
-    """Finds the plan by which a kernel computes D = A @ B: from one product alone, or by asking the kernel.
+    """Finds the plan by which a kernel computes D = A @ B, from one product or by calling the kernel.
 
     Args:
-        A, B, D: (M, K), (K, N) and (M, N), raw codes, or numbers of NumPy's or ml_dtypes' types; leading
-            dimensions are a batch, of which every product has to have the plan. Or A is the
-            kernel, a function of two such arrays of raw codes that returns D, and B and D are left out: its
-            order of sums is found by questions (golden.kernels.masks), and the plan holds on products drawn
-            at random: two, or enough for 512 elements, 64 at most. Their operands are normal numbers:
-            NaNs, infinities and subnormal numbers are not tried.
-        arch: whose instructions are tried.
-        formats: of raw codes, names by "a", "b" and "d" ("c": default that of D); those of numbers are known.
-        progress: called with (candidates tried, 0) now and then; what it raises ends the search.
-        shape: M, N, K of the calls of a kernel: its order of sums may differ for other shapes.
-        metadata, scale_a, scale_b: of a product that has them, as golden.gemm takes them (A of a sparse
-            one is (M, K/2)); plans that take just these are tried.
-        C, bias, alpha, beta: of a product that has them: C like D, a bias (M,) or (N,) of D's
-            format. Plans are tried with C after the sum and before it, and with and without relu where D
-            could be clipped.
+        A, B, D: one product, shapes (M, K), (K, N) and (M, N): raw codes, or numbers of NumPy's or
+            ml_dtypes' types. Leading dimensions are a batch; the plan must give every product of the batch.
+            Instead, A may be the kernel: a function of two arrays of raw codes that returns D; leave out B
+            and D. Masks then find its order of sums (golden.kernels.masks), and the plan is compared with
+            it on 2 to 64 random products of normal numbers. NaNs, infinities and subnormal numbers are not
+            tried.
+        arch: the architecture whose instructions are tried.
+        formats: names of the formats of raw codes by "a", "b" and "d", and "c" if C has another format than
+            D. The dtype of numbers gives their format.
+        progress: called now and then with (candidates tried, 0). An exception that it raises ends the search.
+        shape: (M, N, K) of the kernel's calls. A kernel may add in another order for another shape.
+        metadata, scale_a, scale_b: as golden.gemm takes them (A of a sparse product has the shape (M, K/2)).
+            Only plans with exactly these operands are tried.
+        C, bias, alpha, beta: what the kernel adds or multiplies: C with the shape and format of D, a bias of
+            shape (M,) or (N,) in D's format. Plans with C after the sum and before it are tried, and plans
+            with relu if no element of D is negative.
 
     Returns:
-        A plan that gives every bit of D, the simplest that was found; its `others` are different plans
-        that give them as well, so that this data cannot say which it was. None: no candidate does;
-        `golden.sum_tree` says what is known of a kernel's order all the same.
+        The simplest plan found that gives every bit of D. Its `others` are further plans with the same bits
+        on this data. None: no candidate gives them; `golden.sum_tree` still finds the order of a kernel.
 
     Raises:
-        ShapeError, DTypeError, OperandError, UnknownNameError: of the arguments.
+        ShapeError, DTypeError, OperandError, UnknownNameError: an argument is wrong.
     """
     if arch is None:
         raise OperandError(

@@ -110,14 +110,14 @@ def sum_tree(kernel: Kernel, shape: Sequence[int], formats: dict[str, str]) -> N
     """Finds the order in which a kernel adds, by calling it. `str(tree)` prints it.
 
     Args:
-        kernel: kernel(A, B) -> D, raw codes A (M, K), B (K, N), D (M, N); all elements of D have to be made
-            in one order.
-        shape: M, N, K, as the kernel takes them.
-        formats: their names, by a, b and d.
+        kernel: kernel(A, B) -> D on raw codes, A (M, K), B (K, N), D (M, N). It must use one order for all
+            elements of D.
+        shape: (M, N, K) of the kernel's calls.
+        formats: names of the formats by "a", "b" and "d".
 
     Returns:
-        The tree; None if the formats cannot show it, or the answers are no counts (a unit that keeps small
-        terms next to large ones) or fit no tree.
+        The tree. None if the formats cannot show it, if the results are no counts (a unit that keeps small
+        terms next to large ones), or if they fit no tree.
 
     Raises:
         OperandError, UnknownNameError, ShapeError, DTypeError: of the arguments or the answers.

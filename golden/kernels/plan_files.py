@@ -71,7 +71,7 @@ NAMED_PLANS = Mapping(
 
 
 def plans(architecture: str) -> list[Plan]:
-    """The named plans of an architecture, each of what kernels were seen to do.
+    """The named plans of an architecture: orders of sums that were observed in kernels of libraries.
 
     Raises:
         UnknownNameError: no such architecture. SpecError: its file is wrong.
@@ -88,9 +88,10 @@ def plan(architecture: str | Instruction, instruction: str | None = None, **opti
     """Makes an accumulation plan.
 
     Args:
-        architecture: "hopper"; or an Instruction (of `golden.load_instruction`, say), and no name.
+        architecture: such as "hopper"; or an Instruction, such as the result of `golden.load_instruction`,
+            without `instruction`.
         instruction: a PTX, SASS or AMD name, the .yaml file of a unit, or the name of one of
-            `golden.plans(architecture)`, whose options those that are given replace.
+            `golden.plans(architecture)`. The options given here replace the options of a named plan.
         options: the keys of golden.kernels.options.Options.
 
     Raises:
@@ -122,9 +123,9 @@ def plan(architecture: str | Instruction, instruction: str | None = None, **opti
 
 
 def load_plan(path: str | Path) -> Plan:
-    """Reads a plan from a file of one's own: the keys `plan` (its name), `instruction`
-    (architecture:instruction, or the .yaml file of a unit, from the folder of this one), `title`,
-    `source`, and those of golden.kernels.options.Options.
+    """Reads a plan from a YAML file. Its keys are `plan` (the name), `instruction` (architecture:instruction,
+    or the .yaml file of a unit, relative to the folder of the plan), `title`, `source`, and the keys of
+    golden.kernels.options.Options.
 
     Raises:
         SpecError: with file, line, key and what was expected.

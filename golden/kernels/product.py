@@ -45,27 +45,28 @@ def gemm(
     bias: npt.ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> Bits:
-    """Computes D = A @ B, and what else the plan says, in the order of the plan.
+    """Computes D = A @ B in the order of the plan, and the plan's later stages (scales, C, bias, rounding).
+
+    Leading dimensions broadcast.
 
     Args:
-        A, B: (..., M, K) and (..., K, N), any sizes and strides, of `plan.formats`: raw codes, or numbers
-            of the dtype that NumPy or ml_dtypes has of the format. A of a sparse instruction is (..., M,
-            K/2). Matrices may be dask arrays; then D is one (golden.kernels.product).
-        plan: of `golden.plan`, `golden.plans` or `golden.find_plan`.
-        C: (..., M, N), codes of plan.formats["c"]: beta * C is added after the sum, or (plan's `c: seed`)
-            it is the first step's c.
-        metadata: of sparse instructions, nibbles (..., M, K/chunk).
-        scale_a, scale_b: of block-scaled instructions their codes (..., M, K/block), (..., K/block, N); of
-            plans with `scales` f32 numbers or codes: one; (..., M) and (..., N); or one a block.
-        bias: of plans with `bias`, codes of D's format (..., M) or (..., N).
-        progress: called as the product grows; what it raises ends the work.
-        Leading dimensions broadcast.
+        A, B: shapes (..., M, K) and (..., K, N), any sizes and strides. Raw codes of `plan.formats`, or
+            numbers whose NumPy or ml_dtypes dtype is that format. For a sparse instruction A has the shape
+            (..., M, K/2). If the matrices are dask arrays, D is a dask array.
+        plan: made by `golden.plan`, `golden.plans` or `golden.find_plan`.
+        C: shape (..., M, N), codes of plan.formats["c"]. beta * C is added after the sum; with the plan's
+            `c: seed`, C is the c of the first step.
+        metadata: sparse instructions: nibbles, shape (..., M, K/chunk).
+        scale_a, scale_b: block-scaled instructions: codes, shapes (..., M, K/block) and (..., K/block, N).
+            Plans with `scales`: f32 numbers or codes, one for each matrix, row and column, or block.
+        bias: plans with `bias`: codes of D's format, shape (..., M) or (..., N).
+        progress: called as the product grows. An exception that it raises ends the work.
 
     Returns:
-        D (..., M, N): raw codes of plan.formats["d"]; numbers where A and B came as numbers.
+        D, shape (..., M, N): raw codes of plan.formats["d"]; numbers if A and B are numbers.
 
     Raises:
-        ShapeError, DTypeError, OperandError, MetadataError: of the operands; nothing is computed.
+        ShapeError, DTypeError, OperandError, MetadataError: an operand is wrong; nothing is computed.
     """
     if not isinstance(plan, Plan):
         raise DTypeError(

@@ -35,7 +35,7 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why anybody should believe the instruction's rule: captured on hardware, published,
+    """Why the instruction's rule is believed: captured on hardware, published,
     or derived from others."""
 
     kind: str

@@ -409,9 +409,9 @@ def native_dtype(fmt: Format) -> np.dtype[Any] | None:
 
 
 def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Returns the values of raw codes as float64: exact but for formats of one's own with more bits than that
-    has, whose values are rounded to nearest even, those beyond its range to infinity. NaN payloads are not
-    kept."""
+    """Returns the values of raw codes as float64. They are exact, except in a format of your own with more
+    bits than float64, whose values are rounded to nearest even (too large ones to infinity). NaN payloads are
+    not kept."""
     fmt = get_format(fmt) if isinstance(fmt, str) else fmt
     raw = codes_of(codes, fmt, "codes")
     if not fmt.is_float:
