@@ -10,7 +10,7 @@ from typing import Any
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.key_values import groupings
+from golden.identify.blackbox.key_values import groupings, result_formats_tried
 from golden.identify.blackbox.moves import (
     Hints,
     Move,
@@ -185,6 +185,18 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
             yield from _renormalized(one, step, hints)
         if isinstance(step, Sum):
             yield Move("align before sum", "put in", put_before(step, align(step.of, step.group)), 1)
+        if isinstance(step, Sum | Normalize) and step.to != "d" and hints.wide:
+            yield from _in_a_register(one, step)
+
+
+def _in_a_register(one: Candidate, step: Sum | Normalize) -> Iterator[Move]:
+    """A sum rounded to a format before the next step: a sum of zeros then has the sign that the register
+    gives it."""
+    name = step.to if isinstance(step, Sum) else step.of[0]
+    for fmt, zero in product(result_formats_tried(one), ("positive", "signed")):
+        kept = Round(of=(name,), to=name, format=fmt, rounding="nearest_even", overflow="infinity", zero=zero)
+        if name not in FACTORS_AND_C:
+            yield Move(f"round of {name}", f"{fmt.name}, zero {zero}", put_behind(step, kept), 1)
 
 
 def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:

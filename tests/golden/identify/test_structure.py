@@ -230,6 +230,18 @@ def test_answers_without_c_show_a_register_before_it() -> None:
             assert rank(bank, bank, made, time.monotonic() + 60)[0].wrong == 0
 
 
+def test_a_sum_in_a_register_before_the_next_step_is_a_single_change() -> None:
+    """A sum of zeros has the sign that the register gives it."""
+    dot = "  - sum: {of: products, to: dot}\n"
+    kept = "  - round: {of: dot, to: dot, rounding: nearest_even, overflow: infinity, zero: positive}\n"
+    apart = PLAIN.replace("  - align: {of: [products, c]", f"{dot}  - align: {{of: [dot, c]").replace(
+        "  - sum: {of: [products, c]", "  - sum: {of: [dot, c]"
+    )
+    start, true = (as_candidate(unit(text)) for text in (apart, apart.replace(dot, dot + kept)))
+    made = (move.apply(start) for move in single_changes(start, Hints()) if move.key == "round of dot")
+    assert true.operations in [one.operations for one in made if one is not None]
+
+
 def test_few_large_answers_show_a_factor_as_long_as_small_ones_agree() -> None:
     """A sum that is shifted into eight bits."""
     scaled = "formats: {a: u8, b: s8, c: s32, d: s8}\nsteps:\n  - multiply: {to: products}\n"
