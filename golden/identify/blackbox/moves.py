@@ -107,17 +107,6 @@ def put_instead(step: Step, by: Sequence[Step]) -> Callable[[Steps], Steps]:
     return change
 
 
-def exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:
-    def change(steps: Steps) -> Steps:
-        if first not in steps or second not in steps:
-            return steps
-        place = steps.index(first)
-        rest = tuple(s for s in steps if s not in (first, second))
-        return (*rest[:place], *by, *rest[place:])
-
-    return change
-
-
 @dataclass(frozen=True)
 class _Operations(Move):
     """A change of the operations as a whole: what `made` makes of those of a candidate."""

@@ -1,5 +1,5 @@
-"""The neighbourhood of a candidate: every key of every step with another value, steps inserted, removed or
-split, and every change taken back.
+"""The neighbourhood of a candidate: every key of every step with another value, steps inserted or removed,
+and every change taken back.
 
 The keys come from the step classes, so a new key is searched without a line here.
 """

@@ -1,4 +1,4 @@
-"""Steps inserted, removed, split or joined, as known datapaths differ in them."""
+"""Steps inserted, removed or joined, as known datapaths differ in them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 
 from golden.identify.blackbox.box import Bank
 from golden.identify.blackbox.candidates import Candidate
-from golden.identify.blackbox.key_values import groupings, result_formats_tried
+from golden.identify.blackbox.key_values import result_formats_tried
 from golden.identify.blackbox.moves import (
     Hints,
     Move,
     Operations,
     Steps,
-    exchange,
     made_as,
     put_before,
     put_behind,
@@ -30,7 +29,6 @@ from golden.identify.blackbox.step_registers import relabelled, with_registers
 from golden.identify.blackbox.templates import START_BITS, align, has_special
 from golden.number.formats import Format, Kind, get_format
 from golden.number.frozen import replace
-from golden.program import keys
 from golden.program.compiling import holds
 from golden.program.steps import (
     MAX_FRACTION_BITS,
@@ -54,7 +52,7 @@ FACTORS_AND_C = ("a", "b", "c")
 
 
 def structural(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """Steps inserted, removed or split."""
+    """Steps inserted, removed or joined."""
     for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit, Scale):
         for step in one.steps_of(kind):
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", put_instead(step, ()))
@@ -63,7 +61,6 @@ def structural(one: Candidate, hints: Hints) -> Iterator[Move]:
     yield from _numbers_for_nans(one, hints)
     yield from _converted(one)
     yield from _inserted(one, hints)
-    yield from _split(one)
     yield from in_one_sum(one)
 
 
@@ -217,30 +214,6 @@ def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
                 yield Move(f"normalize of {step.to}", f"{bits}, {mode}, one bit more before it", both, 1)
 
 
-def _split(one: Candidate) -> Iterator[Move]:
-    """Products (or groups) aligned and summed separately before c is added; or by groups before that."""
-    for name in ("products", "groups"):
-        pair = _sum_with_c(one, name)
-        if pair is None:
-            continue
-        step, total = pair
-        dot: Steps = (_own(step, (name,)), Sum(of=(name,), to="dot"))
-        for bits in (*range(22, 40, 2), START_BITS):
-            meet = align(("dot", "c"), bits=bits)
-            meet = replace(meet, floor=step.floor)
-            then: Steps = (*dot, meet, replace(total, of=("dot", "c")))
-            yield Move("c", f"meets the sum of {name}, at {bits} bits", exchange(step, total, then), 1)
-    for step in one.steps_of(Align):
-        if step.of == ("products",) and step.group is None:
-            sums = [s for s in one.steps_of(Sum) if s.of == step.of]
-            for group in filter(None, groupings(one)) if sums else ():
-                inner: Steps = (replace(step, group=group), Sum(of=("products",), to="groups", group=group))
-                outer: Steps = (_renamed(step, "groups"), replace(sums[0], of=("groups",)))
-                yield Move(
-                    "products", f"summed by groups, {group}", exchange(step, sums[0], (*inner, *outer)), 1
-                )
-
-
 def in_one_sum(one: Candidate) -> Iterator[Move]:
     """Products (or groups) aligned and added with c in one sum, instead of a separate sum and all steps up to
     the sum with c: two sums have more keys, which nearly repeat those of one."""
@@ -282,24 +255,6 @@ def _in_two(steps: Steps, name: str) -> tuple[int, int] | None:
     if first is None or sum(n >= first for n in sums) < 2 or not isinstance(steps[sums[-1] - 1], Align):
         return None
     return (first, sums[-1]) if all(isinstance(s, kinds) for s in steps[first : sums[-1]]) else None
-
-
-def _sum_with_c(one: Candidate, name: str) -> tuple[Align, Sum] | None:
-    steps = [s for o in one.operations for s in o.steps]
-    aligned = next((s for s in steps if isinstance(s, Align) and set(s.of) == {name, "c"}), None)
-    total = next((s for s in steps if isinstance(s, Sum) and set(s.of) == {name, "c"}), None)
-    return None if aligned is None or total is None else (aligned, total)
-
-
-def _own(step: Align, of: tuple[str, ...]) -> Align:
-    widths = tuple(item for item in step.fraction_bits if item[0] in of)
-    modes = keys.one_or_each(tuple(item for item in keys.modes_of(step.rounding, step.of) if item[0] in of))
-    return replace(step, of=of, fraction_bits=widths, rounding=modes, window=(), spared=(), floor=None)
-
-
-def _renamed(step: Align, name: str) -> Align:
-    (_, mode), *_ = keys.modes_of(step.rounding, step.of)
-    return replace(step, of=(name,), fraction_bits=((name, step.fraction_bits[0][1]),), rounding=mode)
 
 
 def operand_formats(one: Candidate) -> Iterator[Move]:
