@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
+from typing import Any
 
 from golden.identify.blackbox.candidates import Candidate, candidate, operation
 from golden.identify.blackbox.product_groups import Groups
@@ -32,6 +33,8 @@ _MOST_SLICES = 8
 """Slices of a chain, at most."""
 Group = tuple[str, int]
 Forms = dict[str, list[Step]]
+_Forms = Iterator[tuple[str, list[Step]]]
+"""Names of one operation, with its steps."""
 _Levels = Callable[[int, bool], Forms]
 
 
@@ -133,7 +136,7 @@ def align(of: Sequence[str], group: Group | None = None, bits: int = START_BITS)
 # One operation ----------------------------------------------------------------------------------------------
 
 
-def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, list[Step]]]:
+def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> _Forms:
     """All products and c (or earlier results) in one sum: aligned, or exact; c after the products, or with
     them."""
     of = ("products", *extra)
@@ -152,7 +155,7 @@ def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, lis
         yield from _late(f)
 
 
-def _once_and_twice(f: _Frame, name: str, total: list[Step]) -> Iterator[tuple[str, list[Step]]]:
+def _once_and_twice(f: _Frame, name: str, total: list[Step]) -> _Forms:
     """A sum that is rounded once, and one that is first rounded to the inner format."""
     yield name, [*total, f.last()]
     if f.inner != f.d:
@@ -172,7 +175,7 @@ def _leading(f: _Frame, products: str, others: tuple[str, ...]) -> Iterator[tupl
         yield "both by leading bits", (*found, Largest((products,), True, -2, None))
 
 
-def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+def _late(f: _Frame) -> _Forms:
     """The products are summed first; then c is added. Terms aligned to the leading bit of c are cut in two's
     complement; products are cut likewise before, or by magnitude."""
     head = [*f.products, *f.specials("products", "c")]
@@ -206,7 +209,7 @@ def _by_its_leading_bit(f: _Frame, name: str) -> Align:
     return replace(align((name, "c")), maximum=widest, rounding="down")
 
 
-def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+def _chains(f: _Frame) -> _Forms:
     """Multiply-adds of IEEE 754, k ascending."""
     yield "chain of fused multiply-adds from c", [Fma(to="d", format=f.d, rounding=_RNE, start="c")]
     for start in ("zero", "product"):
@@ -227,12 +230,12 @@ def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
             )
 
 
-def _descending(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+def _descending(f: _Frame) -> _Forms:
     """Chains that add one product after the other, starting from the last one."""
     yield from ((f"{name}, the last one first", steps) for name, steps in _chains(f) if "tree" not in name)
 
 
-def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
+def _grouped(f: _Frame, group: Group) -> _Forms:
     """Sums of groups, then the sum of the groups and c."""
     one, many = ("products",), ("groups",)
     head, bad = list(f.products), f.specials("products", "c")
@@ -465,9 +468,7 @@ def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = 
     return candidate(f.takes, [operation(f.takes, steps, k, "c", (), f.d, "d")], name)
 
 
-def _both(
-    f: _Frame, forms: Iterator[tuple[str, list[Step]]], order: Sequence[int]
-) -> Iterator[Candidate | None]:
+def _both(f: _Frame, forms: _Forms, order: Sequence[int]) -> Iterator[Candidate | None]:
     """Each form and, if d is narrower than the inner format, each with one more rounding at the end."""
     for name, steps in forms:
         yield _one(f, name, steps, order)
@@ -540,7 +541,7 @@ def _products_first(tree: Node) -> bool:
     return len(tree.children) == 2 and C in tree.children
 
 
-def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+def _late_and_grouped(f: _Frame) -> _Forms:
     """The products are summed exactly, by groups or at once; then c is added."""
     yield from _late(f)
     for group in _divisions(f.takes.stored_k):
@@ -549,41 +550,32 @@ def _late_and_grouped(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
                 yield name, steps
 
 
-def _without_trace(
-    forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...]
-) -> Iterator[tuple[str, list[Step]]]:
+def _without_trace(forms: _Forms, met: tuple[str, ...]) -> _Forms:
     """Candidates in which exact sums are aligned, and a sum that cancels leaves nothing: masks showed that
     terms next to it are not lost, as they would be next to its former exponent."""
-    for name, steps in forms:
-        aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
-        changed = [
-            replace(step, cancelled="zero")
-            if isinstance(step, Sum) and step.to in met and step.to in aligned
-            else step
-            for step in steps
-        ]
-        if changed != steps:
-            yield f"{name}, nothing left of what cancels", changed
+    return _aligned_sums(forms, "nothing left of what cancels", lambda one: one.to in met, cancelled="zero")
 
 
-def _in_fixed_point(
-    forms: Iterator[tuple[str, list[Step]]], met: tuple[str, ...] = ()
-) -> Iterator[tuple[str, list[Step]]]:
+def _in_fixed_point(forms: _Forms, met: tuple[str, ...] = ()) -> _Forms:
     """Candidates in which exact sums of products, or the sums `met`, are aligned as fixed-point numbers:
     whatever they hold, other terms see the exponent of their point. Masks then show no order, if a small c or
     product is lost without a large term, or that c meets all products."""
+    plain = ((name, steps) for name, steps in forms if "leading" not in name)
+    return _aligned_sums(
+        plain, "in fixed point", lambda one: one.to in met if met else "products" in one.of, exponent=0
+    )
+
+
+def _aligned_sums(forms: _Forms, said: str, chosen: Callable[[Sum], bool], **keys: Any) -> _Forms:
+    """The forms in which some of these exact sums are aligned afterwards, with other keys in these sums."""
     for name, steps in forms:
         aligned = {one for step in steps if isinstance(step, Align) for one in step.of}
         changed = [
-            replace(step, exponent=0)
-            if isinstance(step, Sum)
-            and (step.to in met if met else "products" in step.of)
-            and step.to in aligned
-            else step
+            replace(step, **keys) if isinstance(step, Sum) and step.to in aligned and chosen(step) else step
             for step in steps
         ]
-        if changed != steps and "leading" not in name:
-            yield f"{name}, in fixed point", changed
+        if changed != steps:
+            yield f"{name}, {said}", changed
 
 
 def _groups(f: _Frame, tree: Node) -> Iterator[Group]:
