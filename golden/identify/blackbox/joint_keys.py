@@ -62,6 +62,11 @@ def joint(one: Candidate) -> Iterator[Move]:
                     yield Move(label, said, replacing_step(step, changed), key.fault + other.fault)
 
 
+def _becoming(step: Step, by: Step, key: str, said: str) -> Move:
+    """A step with other values of `key` and of a second key."""
+    return Move(key_label(step, key), said, replacing_step(step, by), 1)
+
+
 def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
     """The width of an alignment, or of a result, together with its rounding: a sticky bit only shows at the
     right width. Also for the plain alignment, without other keys that were found at a wrong width."""
@@ -72,14 +77,13 @@ def _widths_and_roundings(one: Candidate) -> Iterator[Move]:
             for bits, mode in product(_WIDTHS_TRIED, keys.ROUNDING.words):
                 changed = replace(base, fraction_bits=tuple((name, bits) for name in step.of), rounding=mode)
                 if changed.rounding != step.rounding or base != step:
-                    label = key_label(step, "fraction_bits")
                     said = f"{bits}, {mode}" + (", nothing else" if base != step else "")
-                    yield Move(label, said, replacing_step(step, changed), 1)
+                    yield _becoming(step, changed, "fraction_bits", said)
     for end in one.steps_of(Round):
         most = end.format.fraction_bits
         for bits, mode in product(range(max(most - 24, 0), most), SIDES):
             rounded = replace(end, result_fraction_bits=bits, rounding=mode)
-            yield Move(key_label(end, "fraction_bits"), f"{bits}, {mode}", replacing_step(end, rounded), 1)
+            yield _becoming(end, rounded, "fraction_bits", f"{bits}, {mode}")
 
 
 def _each_rounding(one: Candidate) -> Iterator[Move]:
@@ -92,8 +96,7 @@ def _each_rounding(one: Candidate) -> Iterator[Move]:
                 table = tuple((name, bits) for name in step.of)
                 rounding = keys.one_or_each(tuple(zip(step.of, modes, strict=True)))
                 changed = replace(step, fraction_bits=table, rounding=rounding)
-                label = key_label(step, "rounding")
-                yield Move(label, f"{' and '.join(modes)}, {bits} bits", replacing_step(step, changed), 1)
+                yield _becoming(step, changed, "rounding", f"{' and '.join(modes)}, {bits} bits")
 
 
 def _sticky(one: Candidate) -> Iterator[Move]:
@@ -105,8 +108,7 @@ def _sticky(one: Candidate) -> Iterator[Move]:
             bits = tuple((name, n + more) for name, n in step.fraction_bits)
             changed = replace(step, cut=cut, rounding=mode, fraction_bits=bits)
             if cut != step.cut and more:
-                label = key_label(step, "cut")
-                yield Move(label, f"{cut}, {mode}, {more:+d} bits", replacing_step(step, changed), 1)
+                yield _becoming(step, changed, "cut", f"{cut}, {mode}, {more:+d} bits")
         yield from _sticky_at(step)
     yield from sticky(one)
 
@@ -118,8 +120,7 @@ def sticky(one: Candidate) -> Iterator[Move]:
         for cut, bits in product(keys.CUT.words, _WIDTHS_TRIED):
             changed = replace(step, cut=cut, fraction_bits=tuple((name, bits) for name in step.of))
             if cut not in (step.cut, "dropped"):
-                label = key_label(step, "cut")
-                yield Move(label, f"{cut}, {bits} bits", replacing_step(step, changed), 1)
+                yield _becoming(step, changed, "cut", f"{cut}, {bits} bits")
 
 
 def _sticky_at(step: Align) -> Iterator[Move]:
@@ -129,8 +130,7 @@ def _sticky_at(step: Align) -> Iterator[Move]:
         table = tuple((one, bits if one == name else n) for one, n in step.fraction_bits)
         if cut not in (step.cut, "dropped") and table != step.fraction_bits:
             changed = replace(step, cut=cut, fraction_bits=table)
-            label = key_label(step, "cut")
-            yield Move(label, f"{cut}, {name} {bits} bits", replacing_step(step, changed), 1)
+            yield _becoming(step, changed, "cut", f"{cut}, {name} {bits} bits")
 
 
 def _aligned_first(one: Candidate) -> Iterator[Move]:
@@ -181,8 +181,7 @@ def _whole_in_window(one: Candidate) -> Iterator[Move]:
         for most in range(4, 50):
             table = tuple((name, min(most + bits.get(name, products), MAX_FRACTION_BITS)) for name in step.of)
             changed = replace(step, fraction_bits=table, window=tuple((name, most) for name in step.of))
-            label = key_label(step, "window")
-            yield Move(label, f"{most} for all, terms whole", replacing_step(step, changed), 1)
+            yield _becoming(step, changed, "window", f"{most} for all, terms whole")
 
 
 def _held(one: Candidate) -> Iterator[Move]:
@@ -192,8 +191,7 @@ def _held(one: Candidate) -> Iterator[Move]:
         for bits, overflow in product(range(2, 48), ("wrap", "saturate")):
             changed = replace(step, width=bits, overflow=overflow)
             if overflow != step.overflow:
-                label = key_label(step, "width")
-                yield Move(label, f"{bits}, {overflow}", replacing_step(step, changed), 1)
+                yield _becoming(step, changed, "width", f"{bits}, {overflow}")
 
 
 def _everywhere(one: Candidate) -> Iterator[Move]:
