@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ from rtl_tb.runs.example import Example, example_of, example_of_sequence, run_of
 from rtl_tb.runs.sequences import behind_its_c
 from rtl_tb.runs.tiles import sentence, wrong_elements
 from rtl_tb.runs.unit import DutRun
-from rtl_tb.runs.verdict import Verdict, silent
+from rtl_tb.runs.verdict import Verdict, judge, silent
 
 WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
 """Warnings of Verilator about bits that are lost or missing."""
@@ -176,6 +176,7 @@ def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None) -> list[str]:
     dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict, diagnosis)]
     if (where := sentence(verdict, dut.compare)) is not None:
         found.insert(0, where)
+    found += looser_comparison(verdict, dut)
     if diagnosis is not None and diagnosis.hypotheses and diagnosis.hypotheses[0].remaining == 0:
         late = diagnosis.hypotheses[0].delay
         if late and dut.handshake.kind == "latency" and dut.handshake.latency is not None:
@@ -185,6 +186,19 @@ def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None) -> list[str]:
     if silent(verdict):
         found.append(never_answered(verdict))
     return found
+
+
+def looser_comparison(verdict: Verdict, dut: Dut) -> list[str]:
+    """A comparison under which no result is wrong: they are NaNs with other words, or zeros of the other
+    sign, which the project may leave open."""
+    what = {"nan": "a NaN with another word", "zero": "a zero of the other sign"}
+    for keys in (["nan"], ["zero"], ["nan", "zero"]):
+        nan, zero = (("any" if key in keys else getattr(dut.compare, key)) for key in what)
+        policy = replace(dut.compare, nan=nan, zero=zero)
+        if verdict.wrong.any() and not judge(verdict.vectors, verdict.outcome, policy).wrong.any():
+            kinds, words = " or ".join(what[key] for key in keys), ", ".join(f"{key}: any" for key in keys)
+            return [f"each wrong result is {kinds}; if the unit may give it, write compare: {{{words}}}"]
+    return []
 
 
 def _not_with_its_data(valid: str, late: int) -> str:

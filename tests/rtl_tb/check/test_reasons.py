@@ -4,18 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import changed_unit
+import numpy as np
 import pytest
 from changed_unit import changed
 
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
-from rtl_tb.check.reasons import swapped_ports
+from rtl_tb.check.reasons import looser_comparison, swapped_ports
 from rtl_tb.dut.description import load_dut
-from rtl_tb.engines.job import Job
+from rtl_tb.dut.policy import is_nan
+from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
+from rtl_tb.runs.verdict import judge
 
 MUTANTS = Path(__file__).parents[3] / "rtl_tb" / "mutants"
+EXAMPLES = MUTANTS.parent / "examples"
 
 SUM = "36'(x * w);"
 
@@ -49,6 +53,23 @@ def test_ports_that_dut_yaml_has_in_each_others_place(tmp_path, monkeypatch):
     assert any("a is acc_i and c is x_i" in hint for hint in result.hints)
     ports = {name: replace(at, ports=(name,)) for name, at in result.dut.ports.items()}
     assert swapped_ports(replace(result.dut, ports=ports), result.diagnosis) == []
+
+
+@pytest.mark.parametrize(("nan", "zero"), [(1, 0), (0, 1), (1, 1)])
+def test_a_comparison_under_which_nothing_is_wrong(nan, zero):
+    """NaNs with other words and zeros of the other sign; one number that is wrong leaves no hint."""
+    dut = load_dut(EXAMPLES / "wrong_f" / "dut.yaml")
+    vectors = default_set(dut.instruction, 500, 1)
+    d, fmt = vectors.d.copy(), dut.instruction.formats["d"]
+    d[is_nan(fmt, d)] ^= nan
+    d[(d << 1) == 0] ^= zero << 31
+    one = np.ones(len(d), bool)
+    outcome = Outcome("fast", "none", "0", d, one, ~one)
+    (hint,) = looser_comparison(judge(vectors, outcome, dut.compare), dut)
+    keys = [key for key, given in (("nan", nan), ("zero", zero)) if given]
+    assert hint.endswith(f"write compare: {{{', '.join(f'{key}: any' for key in keys)}}}")
+    outcome.actual[np.flatnonzero((d == vectors.d) & (d << 1 != 0))[0]] ^= 1
+    assert looser_comparison(judge(vectors, outcome, dut.compare), dut) == []
 
 
 def test_a_latency_that_nobody_measured_is_refused():
