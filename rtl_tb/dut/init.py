@@ -391,12 +391,18 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     flags = [] if word is not None and word.width == len(status) else _flag_ports(module, status)
     # A mode of one field in one port is matched here: the names of its values mean nothing to `match`.
     mode = None if modes else _mode_port(module, unit)
+    parts = _in_three_parts(module, unit)
     apart = {*(name for names in modes.values() for name in names), *flags, *([mode] if mode else [])}
+    apart |= {name for names in parts.values() for name in names}
     others = replace(module, ports={name: port for name, port in module.ports.items() if name not in apart})
     if fields is not None:
-        gone = {name for name, ports in (("mode", modes or mode), ("flags", flags)) if ports}
+        gone = {name for name, ports in (("mode", modes or mode), ("flags", flags)) if ports} | parts.keys()
         fields = {name: item for name, item in fields.items() if name not in gone}
     found = match(others, fields, state=state)
+    for role, names in parts.items():
+        direction, width = module.ports[names[0]].direction, sum(module.ports[name].width for name in names)
+        found.roles[role] = Candidate(tuple(names), direction, width, ())
+        found.remarks[role] = "fraction, exponent and sign by their names"
     if mode is not None:
         found.roles["mode"] = Candidate((mode,), "input", module.ports[mode].width, ())
     if structure is not None and structure.has_registers:
@@ -495,6 +501,36 @@ def _take_what_is_left(roles: _Roles, module: Module, fields: Mapping[str, Field
             roles.found.roles[role] = Candidate((fits[0],), "input", module.ports[fits[0]].width, ())
             roles.found.doubts[role] = fits[1:]
             roles.left.remove(fits[0])
+
+
+_PARTS = ("m|man|mant|mantissa|f|frac|fraction|sig|significand", "e|exp|exponent", "s|sign|sgn")
+"""Words of the ports of a float that lies in three, the lowest bits first."""
+
+
+def _in_three_parts(module: Module, unit: Instruction | None) -> dict[str, list[str]]:
+    """The ports of fraction, exponent and sign of each operand that is one float and has no port as wide as
+    it: of these widths, and called alike but for their words. Operands have them in the order of ports."""
+    found: dict[str, list[str]] = {}
+    taken = set[str]()
+    for item in _layout(module, unit).fields if unit is not None else ():
+        fmt = unit.formats.get(item.name) if unit is not None else None
+        side = "output" if item.name in RESULTS else "input"
+        ports = {name: port for name, port in module.ports.items() if port.direction == side}
+        wide = any(port.width >= item.width for port in ports.values())
+        if fmt is None or not fmt.is_float or item.elements > 1 or wide:
+            continue
+        widths = (fmt.fraction_bits, fmt.exponent_bits, int(fmt.signed))
+        called: dict[str, dict[int, str]] = {}
+        for name in ports if all(widths) else ():
+            for at, words in enumerate(_PARTS):
+                alone = re.fullmatch(rf"(?:{words})_?(?P<to>.+)|(?P<of>.+?)_?(?:{words})(_[io])?", name, re.I)
+                if alone and name not in taken and ports[name].width == widths[at]:
+                    called.setdefault(alone["to"] or alone["of"], {}).setdefault(at, name)
+        whole = next((each for each in called.values() if len(each) == len(_PARTS)), None)
+        if whole is not None:
+            found[item.name] = [whole[at] for at in range(len(_PARTS))]
+            taken |= set(found[item.name])
+    return found
 
 
 _OF_VALUES = {
@@ -775,9 +811,10 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instr
             lines.append(f"  {operand}: {shared[operand]}{GUESS}: operands in the order of the entries")
         elif names and operand in fields and roles.found.roles[operand].width < fields[operand].width:
             item, width = fields[operand], roles.found.roles[operand].width
+            wider = f"; -G may widen it: {_some(module.parameters)}" if module.parameters else ""
             lines.append(
                 f"  # {operand}: {', '.join(names)}{GUESS}: {width} bits, but the operand has "
-                f"{item.elements} x {item.bits}{_candidates_text(module, roles, operand)}"
+                f"{item.elements} x {item.bits}{wider}{_candidates_text(module, roles, operand)}"
             )
         elif operand == "clear" and names and (roles.clear.given or roles.clear.active_low):
             low = ", active: low" if roles.clear.active_low else ""

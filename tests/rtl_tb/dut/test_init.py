@@ -426,8 +426,9 @@ def test_a_weight_whose_load_stops_the_sum(tmp_path: Path) -> None:
     assert "  a: {port: x, later: 1}" in text and "  b: w\n" in text and "load_n: " not in text
 
 
-def test_streams_that_are_interfaces(tmp_path: Path) -> None:
+def test_streams_that_are_interfaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The valid and the ready of each lie in the interface of their operand."""
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
     (tmp_path / "m.sv").write_text(
         "interface stream (input logic clk); logic valid, ready; logic [7:0] data; logic [0:0] strb;\n"
         "  modport sink (input valid, data, strb, output ready);\n"
@@ -443,8 +444,9 @@ def test_streams_that_are_interfaces(tmp_path: Path) -> None:
     assert shake["output"] == {"valid": "d_o.valid", "ready": "d_o.ready"}
 
 
-def test_an_element_in_ports_of_one_bit(tmp_path: Path) -> None:
+def test_an_element_in_ports_of_one_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The draft says how many bits each port has, and ties what says that the factors are signed."""
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
     bits = ", ".join(f"{name}{at}" for name in "ab" for at in range(8))
     text = drafted_unit(
         tmp_path,
@@ -454,6 +456,32 @@ def test_an_element_in_ports_of_one_bit(tmp_path: Path) -> None:
     (tmp_path / "dut.yaml").write_text(text)
     assert load_dut(tmp_path / "dut.yaml").ports["a"].bits == (1,) * 8
     assert "  is_signed: 1  # GUESS: a and b are signed\n" in text
+
+
+def test_floats_in_ports_of_sign_exponent_and_fraction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Called in front or behind, for operands in the order of the ports; a sign alone is none."""
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
+    (tmp_path / "unit.yaml").write_text(
+        "unit: m\nshape: {k: 1}\nformats: {a: bf16, b: bf16, d: bf16}\nsteps:\n  - multiply: {to: products}\n"
+        "  - round: {of: products, rounding: toward_zero, overflow: ieee, zero: signed}\n"
+    )
+    (tmp_path / "m.sv").write_text(
+        "module m (input sa_i, input [7:0] ea_i, input [6:0] ma_i, input y_sign, input [7:0] y_exp, "
+        "input [6:0] y_frac, input sel, output s_o, output [7:0] e_o, output [6:0] m_o);\n"
+        "  assign s_o = sa_i ^ y_sign, e_o = ea_i + y_exp, m_o = ma_i * y_frac;\nendmodule\n"
+    )
+    text = draft([tmp_path / "m.sv"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
+    (tmp_path / "dut.yaml").write_text(text)
+    dut = load_dut(tmp_path / "dut.yaml")
+    write_wrapper(dut, tmp_path)
+    assert {name: at.ports for name, at in dut.ports.items()} == {
+        "a": ("ma_i", "ea_i", "sa_i"),
+        "b": ("y_frac", "y_exp", "y_sign"),
+        "d": ("m_o", "e_o", "s_o"),
+    }
+    assert dut.constants == {"sel": 0}
 
 
 def test_a_processing_element(tmp_path: Path) -> None:
