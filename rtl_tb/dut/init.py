@@ -37,7 +37,7 @@ from rtl_tb.dut.matching import (
     several_valids,
     words_of,
 )
-from rtl_tb.dut.port_check import entries, entry_width
+from rtl_tb.dut.port_check import entries, entry_width, plain
 from rtl_tb.dut.port_fields import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.pragmas import files_without_off
@@ -438,8 +438,9 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         del found.roles["out_valid"]  # it goes with one operand on its way, as in a systolic array
     used = apart | {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
+    own = {plain(roles.port(role) or "") for role in ("clock", "reset")}
     for name, port in others.ports.items():
-        by_header = port.header and name.rpartition(".")[2] in (roles.port("clock"), roles.port("reset"))
+        by_header = port.header and plain(name) in own
         if (
             name not in used and not by_header and port.width
         ):  # the wrapper connects what an interface has by their names

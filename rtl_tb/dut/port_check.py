@@ -3,6 +3,7 @@ nothing left over."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from golden.errors import SpecError, nearest
@@ -240,7 +241,13 @@ def _check_left_over(dut: Dut, module: Module) -> None:
 def clocks_interface(dut: Dut, port: Port) -> bool:
     """Whether it is a port of an interface by the name of the unit's clock or reset."""
     own = {dut.clock, dut.reset.port if dut.reset else None} - {None}
-    return port.header and any(port.name.rpartition(".")[2] == str(name).rpartition(".")[2] for name in own)
+    return port.header and plain(port.name) in {plain(str(name)) for name in own}
+
+
+def plain(name: str) -> str:
+    """A signal's name without the interface and without the direction behind it: clk of clk_i and bus.clk,
+    rst_n of rst_ni."""
+    return re.sub(r"(_in|_i|(?<=_n)i)$", "", name.rpartition(".")[2])
 
 
 def _undriven(port: Port, named: set[str]) -> list[str]:

@@ -34,7 +34,7 @@ from rtl_tb.dut.bit_ranges import (
 from rtl_tb.dut.description import Bit, Dut, Handshake
 from rtl_tb.dut.headers import of_interface, of_top
 from rtl_tb.dut.keys import IDENTIFIER
-from rtl_tb.dut.port_check import check_ports, clocks_interface, entry_width
+from rtl_tb.dut.port_check import check_ports, clocks_interface, entry_width, plain
 from rtl_tb.dut.port_fields import find
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
@@ -397,13 +397,14 @@ def _interface(port: str) -> str:
 def _interfaces(dut: Dut, module: Module, connected: dict[str, str]) -> list[str]:
     """The instances of the interfaces; their own ports take the unit's clock and reset by their names."""
     lines = []
-    clock_and_reset = {name.rpartition(".")[2]: signal for name, signal in signals_of(dut).items()}
+    taken = (dut.clock, dut.reset.port if dut.reset else None)
+    clock_and_reset = {plain(name): signal for name, signal in signals_of(dut).items() if name in taken}
     for bus, kind in module.interfaces.items():
         own = [port for port in module.ports.values() if port.interface == bus and port.header]
         pins = []
         for port in own:
             name = port.name.rpartition(".")[2]
-            by_name = clock_and_reset[name] if clocks_interface(dut, port) else ""
+            by_name = clock_and_reset[plain(name)] if clocks_interface(dut, port) else ""
             signal = (
                 constant_text(dut, port) if port.name in dut.constants else connected.get(port.name, by_name)
             )

@@ -442,6 +442,7 @@ def test_streams_that_are_interfaces(tmp_path: Path, monkeypatch: pytest.MonkeyP
         {"operands": [name], "valid": f"{name}_i.valid", "ready": f"{name}_i.ready"} for name in "ab"
     ]
     assert shake["output"] == {"valid": "d_o.valid", "ready": "d_o.ready"}
+    assert "a_i.clk: " not in text, "it is that of the unit"
 
 
 def test_an_element_in_ports_of_one_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
