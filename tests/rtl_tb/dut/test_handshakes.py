@@ -74,6 +74,24 @@ SERIAL = """
         end
     end
 """
+SKID = """
+    reg have_a, have_b, have_c, have_skid;
+    reg signed [7:0] ka, kb;
+    reg signed [31:0] kc, skid;
+    wire goes = d_valid && d_ready;
+    assign a_ready = !have_a || goes, b_ready = !have_b || goes, c_ready = !have_skid;
+    assign d_valid = have_a && have_b && have_c, d = ka * kb + kc;
+    always @(posedge clk)
+        if (rst) {have_a, have_b, have_c, have_skid} <= 0;
+        else begin
+            if (goes) begin {have_a, have_b} <= 0; have_c <= have_skid; kc <= skid; have_skid <= 0; end
+            if (a_valid && a_ready) begin have_a <= 1; ka <= a; end
+            if (b_valid && b_ready) begin have_b <= 1; kb <= b; end
+            if (c_valid && c_ready)
+                if (!have_c || goes && !have_skid) begin have_c <= 1; kc <= c; end
+                else begin have_skid <= 1; skid <= c; end
+        end
+"""
 QUEUES = """
     reg signed [7:0] as [0:1], bs [0:1];
     reg a_to, a_from, b_to, b_from, full;
@@ -225,15 +243,25 @@ CASES = {
         "kind: valid_ready, input: [{operands: [a], valid: a_valid, ready: a_ready}, "
         "{operands: [b], valid: b_valid, ready: b_ready}], output: {valid: d_valid, ready: d_ready}",
         {
-            "the newest a where a is two ahead": (
-                "as[a_from] *",
-                "as[a_from ^ (a_many == 2 && b_many == 1)] *",
-            ),
             "b is lost where a stalls": (
                 "b_ready = b_many != 2",
                 "b_ready = b_many != 2 || a_valid && !a_many",
             ),
         },
+    ),
+    "three channels, a skid register": Case(  # c comes up to two vectors before a and b
+        LATE,
+        "input a_valid, b_valid, c_valid, d_ready, input signed [31:0] c, "
+        "output a_ready, b_ready, c_ready, d_valid, output signed [31:0] d",
+        SKID,
+        "kind: valid_ready, input: [{operands: [a], valid: a_valid, ready: a_ready}, "
+        "{operands: [b], valid: b_valid, ready: b_ready}, {operands: [c], valid: c_valid, ready: c_ready}], "
+        "output: {valid: d_valid, ready: d_ready}",
+        {
+            "the skid register is overwritten": ("c_ready = !have_skid", "c_ready = 1'b1"),
+            "it is skipped where a stalls": ("kc <= skid;", "kc <= a_valid ? skid : kc;"),
+        },
+        "a: a, b: b, c: c, d: d",
     ),
     "channels joined without a register": Case(
         MUL,
