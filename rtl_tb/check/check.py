@@ -338,7 +338,9 @@ def _built(
     except ElaborationError as refused:
         other = synthesised(dut, place)
         if other is None:
-            raise _with_other_reader(refused, as_job(dut), options.engine) from None
+            # Whether another simulator reads a text does not depend on a latency that is not measured yet.
+            job = as_job(dut.with_latency(1) if dut.handshake.measured else dut)
+            raise _with_other_reader(refused, job, options.engine) from None
         try:
             job, said = build(other)
         except ElaborationError:

@@ -247,12 +247,19 @@ def test_vectors_of_another_instruction_are_refused(tmp_path):
         check(file, Options(vectors=tmp_path / "other.npz", build=tmp_path / "build"))
 
 
-def test_a_refusal_names_the_simulator_that_reads_the_unit(tmp_path):
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_refusal_names_the_simulator_that_reads_the_unit(tmp_path, measured):
     """A number with more digits than its width is an error of Verilator's alone."""
     small.write_small(tmp_path)
     (tmp_path / "small.sv").write_text(small.RTL.replace("total = c;", "total = c + 32'h100000000;"))
+    file = tmp_path / "small.yaml"
+    if measured:
+        given = yaml.safe_load(file.read_text())
+        given["handshake"] = {"kind": "latency", "latency": "measure"}
+        given["constants"] = {**given.get("constants", {}), "in_valid": 1, "out_ready": 1}
+        file.write_text(yaml.safe_dump(given))
     with pytest.raises(ElaborationError, match=r"Too many .*; Icarus Verilog reads it: --engine selfcheck"):
-        check(tmp_path / "small.yaml", Options(build=tmp_path / "build", count=8))
+        check(file, Options(build=tmp_path / "build", count=8))
 
 
 # Parts ------------------------------------------------------------------------------------------------------
