@@ -100,8 +100,8 @@ def elaborated(design: Design, *, in_dead_text: bool = False) -> tuple[Any, Any]
     shell around it.
 
     Args:
-        in_dead_text: an error that simulators forgive, since constants never choose where it is, is none. The
-            expression has no type then.
+        in_dead_text: an error that simulators forgive, since constants never choose where it is, is none: a
+            replication by zero, which has no type then, or a cell that only synthesis takes.
     """
     header = read_header(design) if design.types or _of_interfaces(design) else None
     if header is None:
@@ -113,11 +113,12 @@ def elaborated(design: Design, *, in_dead_text: bool = False) -> tuple[Any, Any]
             slang = parsed(replace(design, top=SHELL, parameters=None), [shell])
     compilation = slang.createCompilation()
     tops = list(compilation.getRoot().topInstances)
-    forgiven = importlib.import_module("pyslang").Diags.ReplicationZeroOutsideConcat
+    diags = importlib.import_module("pyslang").Diags
+    forgiven = (diags.ReplicationZeroOutsideConcat, diags.UnknownModule)
     errors = [
         each
         for each in compilation.getAllDiagnostics()
-        if each.isError() and not (in_dead_text and each.code == forgiven)
+        if each.isError() and not (in_dead_text and each.code in forgiven)
     ]
     if errors or len(tops) != 1:
         text = importlib.import_module("pyslang").DiagnosticEngine.reportAll(slang.sourceManager, errors)

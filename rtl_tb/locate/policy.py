@@ -32,7 +32,6 @@ class SearchPolicy:
             `largest`. A build takes one to three seconds without any choice, and 500 to 2,000 choices double
             that: smaller builds would spend the time on what they have in common.
         probed: the size of the build that ranks the places, in usual choices: about two seconds.
-        unhurried: seconds of a search of which that is a small part; one that has less ranks fewer places.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         probing: share of the budget that ranking the places may take.
         searching: share at which the trials of single changes end; `pairs`: the share for a second change;
@@ -68,7 +67,6 @@ class SearchPolicy:
     likely: int = 500
     largest: int = 2000
     probed: int = 250
-    unhurried: float = 25.0
     refused: int = 12
     probing: float = 0.1
     searching: float = 0.85

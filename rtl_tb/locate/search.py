@@ -324,9 +324,7 @@ class Search:
         except MmagoldError:  # `found` raises it
             return None
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
-        share = min(self.own_time.left() / self.policy.unhurried, 1.0)
-        room = share * self.policy.probed * _USUAL
-        listed = _taken(self.changes.probes, len(self.changes.probes), room)
+        listed = _taken(self.changes.probes, len(self.changes.probes), self.policy.probed * _USUAL)
         if (probes := self._trials(lambda: self._built(listed, "probes"), "probe")) is not None:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; each later one has twice as many.
@@ -415,10 +413,11 @@ class Search:
             for number in count():
                 yield "missing" if number else "single", partial(self._singles, trials)
                 # Beside a build on the same processor a constant would take twice its time, so that they
-                # take turns: half as long as the last build, if the next one is done in time after that. Of
-                # a text that was not read as a whole only the hinted ones are cheaply found.
+                # take turns: as long as the last build, and after the first turn only if the next build is
+                # done in time. Of a text that was not read as a whole only the hinted ones are cheaply found.
                 done = there.done if there else (lambda: self.turn.over())
-                in_time = ahead or self.budget.left(self.policy.searching) > 3 * self.build_seconds
+                left = self.budget.left(self.policy.searching)
+                in_time = ahead or not number or left > 3 * self.build_seconds
                 if in_time and (number or self.whole_text or constants.untried(further=False)):
                     yield "constant", partial(self._try_constants, constants, done)
                 there = there or self._ahead(f"next{number}")
@@ -707,7 +706,7 @@ class Search:
             return score
 
         self.current.candidates += len(left)
-        self.turn = Budget(self.build_seconds / 2)
+        self.turn = Budget(self.build_seconds)
         processors = len(os.sched_getaffinity(0)) - (build_ended is not None)
         with ThreadPoolExecutor(max(processors, 1)) as pool:
             scores = [score for score in pool.map(one, left) if score is not None]

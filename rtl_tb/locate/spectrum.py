@@ -85,11 +85,13 @@ class Spectrum:
         """The suspiciousness of a place, 0: it cannot be the only fault; 1 to 2: a probe repairs failing
         vectors. Of a place without a probe that of the likeliest within it; where there is none, what the
         others are on average, as squares, by which choices are ranked."""
-        if place not in self._scores:
-            inside = [one for one in self.depends if place is not None and one.lies_in(place)]
-            among = [self._score(one) for one in inside or self.depends]
-            mean = math.hypot(*among) / max(len(among), 1) ** 0.5
-            self._scores[place] = (max(among) if inside else mean) if among else 0.5
+        if not self._scores:  # for all at once: there are hundreds of each
+            self._scores |= {one: self._score(one) for one in self.depends}
+            count = max(len(self._scores), 1)
+            self._scores[None] = math.hypot(*self._scores.values()) / count**0.5 if self.depends else 0.5
+        if place is not None and place not in self._scores:
+            inside = [self._scores[one] for one in self.depends if one.lies_in(place)]
+            self._scores[place] = max(inside, default=self._scores[None])
         return self._scores[place]
 
     def _score(self, place: Place) -> float:

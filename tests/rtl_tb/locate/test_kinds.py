@@ -283,8 +283,10 @@ def test_macros_are_changed_where_they_are_written(tmp_path: Path) -> None:
 
 
 def test_text_with_an_error_where_no_constant_leads_is_searched(tmp_path: Path) -> None:
-    """Simulators forgive a replication by zero in the branch that is not taken; the rest is searched."""
+    """Simulators forgive a replication by zero in the branch that is not taken, and a cell that only
+    synthesis takes; the rest is searched."""
     dead = "assign off = (N == 2) ? (q >>> 3) : {({(N - 2){1'b0}}), q[15:8]};"
+    dead += " if (N == 9) begin : cells VENDOR_CELL u(.x(a)); end"
     found = find_changes(integer_dot.planted(tmp_path, 4, TEXT.replace("assign off = q >>> 3;", dead)))
     assert any(one.change.before == "17" for one in found.choices)
     assert not any("N - 2" in one.change.before for one in found.choices)
