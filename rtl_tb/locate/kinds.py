@@ -799,6 +799,8 @@ class _Walk:
         at = SyntaxSite(node, above, scope, self.sources, self.types, self.names)
         kinds = here and not self.missing
         made = (*self.kinds.get(type(node).__name__, ()), *self.kinds.get(kind, ())) if kinds else ()
+        if kinds and self.types.expressions:  # the design was elaborated
+            self._note_few(at)
         for name, function in made:
             for where, after in function(at):
                 wires = at.wires(after) if name == "name" else None
@@ -813,8 +815,6 @@ class _Walk:
                     self._note(name, place, after, wide=name in WIDE, wires=wires)
         if here and self.missing and its_place is not None:
             self._note_missing(at, its_place)
-        elif here and self.types.expressions:  # the design was elaborated
-            self._note_few(at)
         for child in node:
             if hasattr(child, "sourceRange") and not _is_step(child, node):
                 self._visit(child, (*above, node), scope)
