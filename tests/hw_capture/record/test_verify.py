@@ -211,5 +211,7 @@ def test_a_file_that_the_manifest_does_not_name_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_vectors_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileFormatError, match=r"no manifest\.json"):
+    with pytest.raises(FileFormatError, match=r"holds no captured vectors, expected manifest\.json"):
         verify(tmp_path)
+    with pytest.raises(FileFormatError, match=r"none: there is no such folder, expected one that mmagold"):
+        verify(tmp_path / "none")
