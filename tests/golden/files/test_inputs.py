@@ -85,6 +85,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: !!python/object/apply:os.system [x]", "tag"),
         ("\ufeff- 1", "expected a mapping"),
         ("a: \0", "not valid YAML"),
+        ("a:\n\t- 1", "line begins with a tab, expected spaces"),
     ],
 )
 def test_yaml_that_is_more_than_it_looks(text: str, words: str, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_several_tops(tmp_path: Path) -> None:
     with pytest.raises(ElaborationError, match="expected one top module, found one, two"):
         draft([source])
     assert "top: two" in draft([source], top="two")
-    with pytest.raises(ElaborationError, match="three"):
+    with pytest.raises(ElaborationError, match="is 'three', expected one or two"):
         draft([source], top="three")
 
 
