@@ -391,9 +391,7 @@ def _of_order(each: Candidate, role: str, order: Sequence[str]) -> int:
     if each.number is not None or MAIN[at] != role:  # no word of its own, or one that speaks for another
         own = _AGAINST[role]
         return SURE + 1 - sum(own[word] for word in each.words if word in _ORDINAL and word in own)
-    # For the operand that is next where the ports are counted: more than no word, less than any.
-    in_order = 3
-    return in_order
+    return 3  # points of the operand that is next where ports are counted: more than no word, less than any
 
 
 # Candidates -------------------------------------------------------------------------------------------------
