@@ -158,7 +158,8 @@ class ReportPrinter:
     def _end(self, report: Report, _example: Example | None) -> None:
         say = self._say
         for repair in report["repairs"]:
-            say(f"[bold]Fixed by[/]  {escape(repair_line(repair))}")
+            label = "Fixed by" if repair["whole"] else "Fixed in part by"
+            say(f"[bold]{label}[/]  {escape(repair_line(repair))}")
             for index, fault in enumerate(repair["faults"], 1):
                 say(f"           fault {index}: {escape(with_example(fault['text'], fault['example']))}")
         self._hints(report)

@@ -40,10 +40,10 @@ LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute,
 and a check must not wait for ever."""
 
-VERILATOR_GOES_ON = ("-Wno-fatal", "-Wno-BADVLTPRAGMA")
+VERILATOR_GOES_ON = ("-Wno-fatal", "-Wno-BADVLTPRAGMA", "-Wno-ENUMVALUE")
 """No warning stops a design: it may be others' code. Nor does a comment of another tool that a macro makes,
-`/* synopsys sync_set_reset */`, in which Verilator looks for a word of its own. Every call of Verilator has
-these options."""
+`/* synopsys sync_set_reset */`, in which Verilator looks for a word of its own, nor a number that is assigned
+to an enum without a cast, which other tools take. Every call of Verilator has these options."""
 _TWICE = re.compile(
     r"^%(?P<text>Warning-MODDUP: (?P<here>\S+): .*)(?:\n\s.*)*?"
     r"\n\s+(?P<first>\S+): \.\.\. Location of original",

@@ -26,7 +26,8 @@ from rtl_tb.locate.budget import Budget
 from rtl_tb.locate.changes import find_changes
 from rtl_tb.locate.scopes import Names
 
-# Macros that a library defines twice, a timescale in one of two files, a type parameter: all legal.
+# Macros that a library defines twice, a timescale in one of two files, a type parameter: all legal. An enum
+# without a cast is not, but only Verilator refuses it.
 LIBRARY = """`timescale 1ns/1ps
 `define SUM(x, y) ((x) + (y))
 `define SUM(x, y) ((y) + (x))
@@ -38,6 +39,9 @@ TOP = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic [
             output logic in_ready, out_valid, output logic [31:0] d);
   logic signed [31:0] p [4];
   logic [31:0] s0, s1;
+  typedef enum logic [1:0] {IDLE, BUSY} state_t;
+  state_t state;
+  assign state = {1'b0, in_valid};  // a number for an enum, without a cast
   logic signed [31:0] sum, next;
   for (genvar i = 0; i < 4; i++) begin : g_products
     assign p[i] = $signed(a[8*i +: 8]) * $signed(b[8*i +: 8]);
