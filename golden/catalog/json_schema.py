@@ -31,9 +31,9 @@ def schema_file(name: str) -> Path:
     return spec_folder() / "schemas" / f"{name}.schema.json"
 
 
-def editor_line() -> str:
-    """The comment by which editors find the schema of a unit."""
-    return f"# yaml-language-server: $schema={schema_file('unit')}\n"
+def editor_line(name: str) -> str:
+    """The comment by which editors find the schema of a file."""
+    return f"# yaml-language-server: $schema={schema_file(name)}\n"
 
 
 def file_schema(title: str, mapping: Mapping) -> Schema:

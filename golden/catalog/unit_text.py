@@ -57,7 +57,7 @@ def unit_text(
     written = yaml.dump(
         unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True
     )
-    text = (editor_line() if editor else "") + str(written)
+    text = (editor_line("unit") if editor else "") + str(written)
     return text if ins.modes is None or _reads_back(text, ins) else None
 
 

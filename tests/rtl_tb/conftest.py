@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from shared_builds import SharedBuilds
 
 from rtl_tb.check.options import Options
-from rtl_tb.engines import fast
 from rtl_tb.simulators import simulators
 
 _OF_BUILDS = {"test_builds", "test_fast", "test_headers", "test_contents"}
@@ -54,6 +53,5 @@ def _compiled_once(request: pytest.FixtureRequest, _shared_builds: SharedBuilds)
             patch.setattr(Options.__init__, "__defaults__", tuple("off" if x == "try" else x for x in usual))
         if not request.module.__name__.endswith("test_simulators"):  # whose programs change
             patch.setattr(simulators, "_verilator_version", _version)
-        patch.setattr(fast.build, "__defaults__", (fast.BuildOptions(level="-Og"),))
         yield
     simulators._verilator.cache_clear()
