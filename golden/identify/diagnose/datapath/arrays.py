@@ -15,7 +15,7 @@ _LONGEST = 20_000
 """The largest shift: more than the distance of any two exponents."""
 _SHORT = 60
 """Bits of magnitude up to which machine integers are used."""
-_length_of_long = np.frompyfunc(int.bit_length, 1, 1)
+_length_of_long: Any = np.frompyfunc(int.bit_length, 1, 1)
 
 
 def bit_length(value: Array) -> Array:
