@@ -6,7 +6,7 @@ polish what an expensive pass found. `once`, which a diagnosis uses, runs each p
 invariant that holds after it, and is measured: calls, improvements, seconds and queries.
 
     search = Search(PASSES, questions=lambda: box.queries)
-    best = search.run(start, cost=lambda fit: fit.wrong, deadline=deadline)
+    best = search.run(start, cost=lambda fit: fit.wrong, deadline=deadline, key=lambda fit: fit, spent=set())
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Pass(Generic[S]):
 
 @dataclass
 class Statistics:
-    """The value of a pass: calls, and how many of them improved the candidate; CPU or wall seconds, as
-    time.monotonic counts; and queries."""
+    """The value of a pass: calls, and how many of them improved the candidate; wall seconds, as
+    time.monotonic counts them; and queries."""
 
     calls: int = 0
     improved: int = 0

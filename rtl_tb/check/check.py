@@ -4,11 +4,11 @@ and leave a capsule.
 result = check("dut.yaml", Options(count=200_000))
 result.passed, result.as_dict()
 
-The verdict comes of the stages in VERDICT_STAGES, one after the other; each takes what is known of the
-check and returns it anew. A stage that looks for more runs only where all passed so far. Of a unit that
-failed, `read_again` may withdraw the failure, `try_initial_values` may show it from other bits, and
-`turn_polarities` may end the check without an explanation. From then on the verdict stands, and
-rtl_tb/check/explain.py looks for what explains it.
+The verdict comes of `run_vectors` and the stages in VERDICT_STAGES, one after the other; each takes what is
+known of the check and returns it anew. A stage that looks for more runs only where all passed so far. Of a
+unit that failed, `read_again` may withdraw the failure, `try_initial_values` may show it from other bits, and
+`watch_outputs` and `turn_polarities` may end the check without an explanation. From then on the verdict
+stands, and rtl_tb/check/explain.py looks for what explains it.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ class Source:
         self.offering = not waits
         if waits:
             channel.drive_valid(False)
-            if self.words and self.waits.share:  # what nothing offers nothing may depend on
+            if self.words and self.waits.share:  # no result may depend on data without a valid
                 channel.data.write(self.words[self._shown % len(self.words)])
                 self._shown += 1
             return
