@@ -41,9 +41,11 @@ def single_changes(one: Candidate, hints: Hints) -> Iterator[Move]:
 
 def in_one_operation(one: Candidate) -> Iterator[Move]:
     """Other widths and roundings in one operation alone: the operations of a chain begin with equal steps."""
+    if len(one.operations) == 1:
+        return
     for move in single_changes(one, Hints(wide=False)):
-        for place in range(len(one.operations)) if len(one.operations) > 1 else ():
-            if move.key.endswith(WIDTHS):
+        if move.key.endswith(WIDTHS):
+            for place in range(len(one.operations)):
                 yield replace(move, value=f"{move.value}, in operation {place + 1}", only=place)
 
 
