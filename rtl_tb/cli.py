@@ -324,8 +324,7 @@ def prove(
     if as_json:
         print_json(found.as_dict())
     else:
-        subject = f"{found.dut.name} against {found.dut.instruction_name}"
-        print_outcome(found.outcome, subject, found.claim, console)
+        print_outcome(found.outcome, found.subject, found.claim, console)
     if found.outcome.status:
         raise typer.Exit(found.outcome.status)
 

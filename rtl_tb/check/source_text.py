@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,6 +34,8 @@ _NOT_SIMULATED = (*_NOT_VERILATOR, *(f"-USV_COV_{name}" for name in _OF_SIMULATO
 ones that every simulator defines."""
 _NO_MORE = (*_NOT_SIMULATED, "-USYSTEMVERILOG")
 """The same without macros that neither Icarus Verilog nor Yosys defines."""
+_PLAIN = _NO_MORE
+"""Options of the plain reading, without any macro of a tool: that of rtl_tb/dut/translated.py."""
 SIMULATORS = {
     "verilator": ("--timing",),  # as every engine builds: it defines VERILATOR_TIMING
     "icarus": (*_NO_MORE, "-D__ICARUS__=1"),
@@ -42,6 +44,10 @@ SIMULATORS = {
     "xcelium": (*_NOT_VERILATOR, "-DXCELIUM=1", "-DINCA=1"),
 }
 """The macros of each simulator, as options of Verilator, whose preprocessor reads for all."""
+_TOOLS = SIMULATORS | {
+    "cocotb": (*_NO_MORE, "-DCOCOTB_SIM=1"),
+    "slang": (*_NO_MORE, "-D__slang__=1", "-D__slang_major__=10", "-D__slang_minor__=0"),
+}
 SYNTHESIS = {
     "synthesis": (*_NOT_SIMULATED, "-DSYNTHESIS=1"),
     "Yosys": (*_NO_MORE, "-DSYNTHESIS=1", "-DYOSYS=1"),
@@ -132,12 +138,37 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> SourceText | None:
     return SourceText(without_off(text) if pragmas else text)
 
 
+def other_readings(dut: Dut) -> Iterator[tuple[str, SourceText]]:
+    """The texts that tools read in place of the plain one, each once, with "file:line: as who reads it"; the
+    place is the first that differs.
+
+    Raises:
+        As read does.
+    """
+    plain = read(dut, _PLAIN, pragmas=False)
+    if plain is None:
+        return
+    headers = [Path(name) for _, name in _LINE.findall(plain.text)]
+    texts = {path: path.read_bytes() for path in (*dut.sources, *headers) if path.is_file()}
+    if not any(_CONDITION.search(text) for text in texts.values()) and not files_without_off(texts):
+        return
+    seen = [plain]
+    for who, options in (_TOOLS | SYNTHESIS).items():
+        text = read(dut, options, pragmas=who in SYNTHESIS)
+        if text is not None and (place := plain.differs(text)) and all(map(text.differs, seen)):
+            seen.append(text)
+            yield f"{place}: as {who} reads it", text
+
+
+def of_text(dut: Dut, file: Path) -> Dut:
+    """A DUT whose Verilog is that of one file, which a tool has read."""
+    others = tuple(path for path in dut.sources if path not in verilog_of(dut))
+    return replace(dut, sources=(file, *others), include=(), defines={}, libraries=())
+
+
 def on_text(job: Job, text: str, name: str) -> Job:
     """A job in Verilator on a text that replaces all Verilog of its DUT."""
-    dut = job.dut
-    others = tuple(path for path in dut.sources if path not in verilog_of(dut))
-    file = kept_text(job.build, name, text)
-    mine = replace(dut, sources=(file, *others), include=(), defines={}, libraries=())
+    mine = of_text(job.dut, kept_text(job.build, name, text))
     return replace(job, dut=mine, simulator="verilator", program=None, waves=None)
 
 

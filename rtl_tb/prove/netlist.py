@@ -18,18 +18,20 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from golden.circuit.words import Word, Words, evaluate, order
 from golden.errors import counted, nearest
+from rtl_tb.check.source_text import of_text, other_readings
 from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.text import write
 from rtl_tb.dut.translated import elaborated_by
 from rtl_tb.dut.wrapper import INSTANCE, wrapper_of
 from rtl_tb.errors import RtlError
-from rtl_tb.prove.readings import macros_of, two_readings
+from rtl_tb.prove.readings import two_readings
 from rtl_tb.simulators import translators
 
 _FILE = "netlist.json"
@@ -118,11 +120,12 @@ def transaction(
     result = netlist.port("out_data", netlist.taken + latency)
     # One transaction has one result: with the valid of a second one the unit is wrong, whatever its data.
     pulse = dut.handshake.kind != "latency" and not dut.handshake.level
-    if pulse and netlist.port("out_valid", netlist.taken + latency + 1).constant != 0:
-        raise Unreadable(
-            f"{dut.name}: its valid is not 0 in the cycle after the result of one transaction; "
-            "`mmagold rtl check` shows what that does"
-        )
+    for more in range(1, patience + 1) if pulse else ():
+        if netlist.port("out_valid", netlist.taken + latency + more).constant != 0:
+            raise Unreadable(
+                f"{dut.name}: its valid is not 0 {counted(more, 'cycle')} after the result of one "
+                "transaction; `mmagold rtl check` shows what that does"
+            )
     # 3. The result is of these operands alone, neither of another cycle's nor of what a register held: as far
     #    as cases show it here. What may differ is a variable, and the proof shows that it does not.
     variables = [each for each in order([result]) if each.op == "var"]
@@ -135,15 +138,93 @@ def transaction(
             )
     undefined = any(str(each.value).startswith(("x.", "open.")) for each in variables)
     wanted = {name: netlist.signal(name, result, latency) for name in signals}
-    # 4. Does it depend on other transactions? The same cycles again, in any state and with any traffic.
+    # 4. Does it depend on other transactions?
     try:
-        again = Netlist(module, words, operands, 0, 0, label, traffic=True)
-        ports = [again.port("in_ready", 0), again.port("out_valid", latency)]
-        steady = all(port.constant == 1 for port in ports) and again.port("out_data", latency) is result
+        steady = _same_in_any_traffic(module, words, operands, label, latency, result) or _returns(
+            netlist, latency, result
+        )
     except Unreadable:
         steady = False
     registers = netlist.registers(result)
     return Transaction(result, latency, waited, undefined, bool(held), steady, registers, wanted)
+
+
+def _same_in_any_traffic(
+    module: Mapping[str, Any], words: Words, operands: Word, label: str, latency: int, result: Word
+) -> bool:
+    """Whether operands are taken in any cycle and any state, have the same result, and no others have one."""
+    again = Netlist(module, words, operands, 0, 0, label, traffic=True)
+    ports = [again.port("in_ready", 0), again.port("out_valid", latency)]
+    next_one = again.port("out_valid", latency + 1)
+    return (
+        all(port.constant == 1 for port in ports)
+        and next_one is again.input("in_valid", 1)
+        and _alike(again.port("out_data", latency), result)
+    )
+
+
+def _returns(netlist: Netlist, latency: int, result: Word) -> bool:
+    """Whether each transaction leaves a unit as it was before: the first after the reset then stands for all.
+
+    By induction over the cycles in which the unit is ready. What holds in each of them is that some registers
+    have the constants that they had at the first; all others hold anything. From there, with operands or
+    without, the unit must come to such a state again, and give the same result of the operands meanwhile,
+    once.
+    """
+
+    def ready(one: Netlist) -> int | None:
+        """The next cycle in which it is ready; None: in some cycle before, that is not certain."""
+        for at in range(1, latency + patience):
+            if (level := one.port("in_ready", at).constant) != 0:
+                return at if level else None
+        return None
+
+    # Cycles after the result in which a unit must be ready again.
+    patience = 64
+    start = netlist.held_at(netlist.taken)
+    while True:
+        runs = [netlist.from_state(start, taken) for taken in (0, -1)]
+        ends = [ready(one) for one in runs]
+        if None in ends or any(one.port("in_ready", 0).constant != 1 for one in runs):
+            return False
+        states = [one.held_at(end) for one, end in zip(runs, ends, strict=True) if end is not None]
+        kept = {
+            name: value for name, value in start.items() if all(each.get(name) == value for each in states)
+        }
+        if kept == start:
+            break
+        start = kept
+    busy, idle = runs
+    valids = [busy.port("out_valid", at).constant for at in range(ends[0] or 0)]
+    return (
+        valids == [int(at == latency) for at in range(len(valids))]
+        and latency < len(valids)
+        and ends[1] == 1
+        and idle.port("out_valid", 0).constant == 0
+        and _alike(busy.port("out_data", latency), result)
+    )
+
+
+def _alike(one: Word, other: Word) -> bool:
+    """Whether two words are the same function, but for the names of what is undefined in them."""
+    names: dict[Word, Word] = {}
+    back: dict[Word, Word] = {}
+    seen = set()
+    left = [(one, other)]
+    while left:
+        pair = one, other = left.pop()
+        if (one is other and not names) or pair in seen:
+            continue
+        seen.add(pair)
+        if (one.op, one.width, len(one.args)) != (other.op, other.width, len(other.args)):
+            return False
+        if one.op == "var" and all(str(each.value).startswith(("x.", "open.")) for each in pair):
+            if names.setdefault(one, other) is not other or back.setdefault(other, one) is not one:
+                return False
+        elif one.value != other.value:
+            return False
+        left += zip(one.args, other.args, strict=True)
+    return True
 
 
 def _check_one_reading(dut: Dut, module: Mapping[str, Any]) -> None:
@@ -154,12 +235,12 @@ def _check_one_reading(dut: Dut, module: Mapping[str, Any]) -> None:
     """
     if (why := two_readings(dut)) is not None:
         raise Unreadable(f"{dut.name}: {why}")
-    for name in macros_of(dut):
-        other = read(replace(dut, defines={**dut.defines, name: "1"}))
-        if _without_names(other) != _without_names(module):
-            raise Unreadable(
-                f"{dut.name}: its netlist is another one if {name} is defined; a proof is of one"
-            )
+    with tempfile.TemporaryDirectory(prefix="mmagold_readings_") as name:
+        file = Path(name) / "unit.sv"
+        for where, text in other_readings(dut):
+            write(file, text.text)
+            if _without_names(read(of_text(dut, file))) != _without_names(module):
+                raise Unreadable(f"{dut.name}: its netlist is another one from {where}; a proof is of one")
 
 
 def _without_names(module: Mapping[str, Any]) -> Any:
@@ -224,6 +305,7 @@ class Netlist:
         operands: the operand word of that cycle; in any other cycle it is anything.
         label: of variables that another netlist in the same table must not share.
         traffic: whether operands may be valid in other cycles, too; else they are not.
+        state: constants that registers hold in cycle 0, by cell; all others hold anything.
     """
 
     def __init__(
@@ -235,8 +317,10 @@ class Netlist:
         taken: int,
         label: str = "",
         traffic: bool = False,
+        state: Mapping[str, int] | None = None,
     ) -> None:
-        self.label, self.traffic = label, traffic
+        self.label, self.traffic, self.state = label, traffic, state or {}
+        self.idle = False
         self.module, self.words, self.operands, self.reset, self.taken = module, words, operands, reset, taken
         self._drivers: dict[int, tuple[str, str, int]] = {}
         self._cells: dict[tuple[str, int], Word | None] = {}
@@ -254,6 +338,19 @@ class Netlist:
         for name, port in module["ports"].items():
             if port["direction"] == "input":
                 self._drivers.update({bit: ("port", name, at) for at, bit in enumerate(port["bits"])})
+
+    def from_state(self, state: Mapping[str, int], taken: int) -> Netlist:
+        """The same netlist without a reset, whose registers hold these constants in cycle 0, in any traffic
+        but that operands are taken in cycle `taken`; -1: in cycle 0 none are valid."""
+        one = Netlist(self.module, self.words, self.operands, 0, taken, self.label, True, state)
+        one.idle = taken < 0
+        return one
+
+    def held_at(self, at: int) -> dict[str, int]:
+        """The registers that hold a constant in a cycle, by cell."""
+        cells = self.module["cells"].items()
+        held = {name: self.cell(name, at).constant for name, cell in cells if cell["type"] in _STEADY}
+        return {name: value for name, value in held.items() if value is not None}
 
     def port(self, name: str, at: int) -> Word:
         """What an output port shows in a cycle."""
@@ -315,7 +412,7 @@ class Netlist:
                 kind, name, first = driver
                 while end < len(bits) and self._drivers.get(bits[end]) == (kind, name, first + end - place):
                     end += 1
-                whole = self._input(name, at) if kind == "port" else self.cell(name, at)
+                whole = self.input(name, at) if kind == "port" else self.cell(name, at)
                 pieces.append(self.words.extract(whole, first, end - place))
             place = end
         return self.words.concat(*reversed(pieces))
@@ -336,11 +433,13 @@ class Netlist:
             )
         )
 
-    def _input(self, name: str, at: int) -> Word:
+    def input(self, name: str, at: int) -> Word:
         one = self.words.constant
         match name:
             case "rst_n":
                 return one(int(at >= self.reset), 1)
+            case "in_valid" if self.idle and at == 0:
+                return one(0, 1)
             case "in_valid" if self.traffic and at != self.taken:
                 return self.words.variable(f"in_valid@{at}", 1)
             case "in_valid":
@@ -537,6 +636,8 @@ class _Cell:
                         raise Unreadable(f"an asynchronous reset by more than the reset: {self.name}")
                     if active.constant:
                         return self.input(value, before) if value else self._reset_value("ARST_VALUE")
+        if self.at == 0 and self.name in self.netlist.state:
+            return words.constant(self.netlist.state[self.name], self.width)
         if self.at == 0:
             return words.variable(f"start.{self.name}{self.netlist.label}", self.width)
         enable = self._active("EN", 1) if "EN" in self.cell["connections"] else words.constant(1, 1)

@@ -78,9 +78,9 @@ def results_of_models(dut: Dut, values: Mapping[str, int]) -> Iterator[tuple[str
         yield model, result
 
 
-def problem_of_pair(dut: Dut, other: Dut) -> Problem:
+def problem_of_pair(dut: Dut, other: Dut) -> tuple[Problem, bool]:
     """Reads a unit and another one of the same description: the registers of the first are what the second is
-    held against.
+    held against; and whether the netlists show that no result of either depends on another transaction.
 
     Raises:
         Unreadable: one of them is none of which this can be said, or their latencies differ. CircuitError:
@@ -98,7 +98,7 @@ def problem_of_pair(dut: Dut, other: Dut) -> Problem:
         some = [word for word in order([spec]) if word.op == op]
         points |= {f"{name}[{at}]": word for at, word in enumerate(some)}
     points = dict(sorted(points.items(), key=lambda item: item[1].number))
-    return _problem(dut, words, points, spec, unit, assumed)
+    return _problem(dut, words, points, spec, unit, assumed), one.steady and two.steady
 
 
 def _specified(dut: Dut, words: Words) -> tuple[dict[str, Word], Circuit, Word, list[tuple[str, Word]]]:

@@ -54,6 +54,7 @@ class Proof:
     Attributes:
         outcome: the verdict, and what it rests on or what is left.
         claim: what it is a verdict on, with all that is assumed.
+        steady: whether the netlist shows that no other transaction changes a result.
         operands: of a unit that is refuted, one dot product that it gets wrong; `check`: it and some vectors
             in the simulator, explained.
     """
@@ -61,6 +62,7 @@ class Proof:
     dut: Dut
     outcome: Outcome
     claim: tuple[str, ...]
+    steady: bool = True
     operands: Operands | None = None
     check: Check | None = None
 
@@ -68,6 +70,13 @@ class Proof:
     def verdict(self) -> str:
         """PROVED, REFUTED or OPEN."""
         return self.outcome.verdict
+
+    @property
+    def subject(self) -> str:
+        """What it is a verdict on, in the first line."""
+        alone = self.verdict == PROVED and not self.steady
+        more = ", of one transaction after a reset alone" if alone else ""
+        return f"{self.dut.name} against {self.dut.instruction_name}{more}"
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -81,6 +90,7 @@ class Proof:
             "dut": self.dut.name,
             "instruction": self.dut.instruction_name,
             "claim": list(self.claim),
+            "steady": self.steady,
             **self.outcome.as_dict(),
             "operands": {
                 name: [int(code) for code in np.atleast_1d(codes)] for name, codes in operands.items()
@@ -118,7 +128,7 @@ def prove(
     changes = changed_specifications(dut, problem)
     outcome = decide(problem, seconds, simulation_of(dut, build), tell, jobs, changes, build / ANSWERS)
     outcome = replace(outcome, seconds=reading | outcome.seconds)
-    found = Proof(dut, outcome, claim_of(dut, problem, read))
+    found = Proof(dut, outcome, claim_of(dut, problem, read), read.steady)
     if outcome.values is not None:
         return _replayed(found, problem, outcome.values, options, tell, listen)
     return _simulated(found, options, tell) if found.verdict == PROVED else found
@@ -177,8 +187,9 @@ def _simulated(found: Proof, options: Options, tell: Tell) -> Proof:
     """A proof of the netlist that the simulator bears out, with its traffic; OPEN where it does not."""
     tell("running vectors of the proved unit")
     # Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys:
-    # one that has a branch for each tool is found by a handful.
-    simulated = 2_000
+    # one that has a branch for each tool is found by a handful. Where state may carry over from one
+    # transaction to the next, of which nothing is proved, as many as a check runs.
+    simulated = 2_000 if found.steady else None
     plain = replace(options, vectors=None, count=simulated, first=0, explain=False, failures=None)
     check = check_dut(found.dut, replace(plain, four_states=False, synthesis="off"), None, None)
     if check.verdict.passed:

@@ -28,24 +28,10 @@ from typing import Any
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import elaborated
-from rtl_tb.dut.text import read
 from rtl_tb.prove.flow import SIGNALS, Flow, part_of, within
 from rtl_tb.prove.side_effects import SideEffects
 
-MACROS = (
-    *("SYNTHESIS", "VERILATOR", "verilator", "verilator3", "__ICARUS__", "COCOTB_SIM"),
-    *("YOSYS", "__slang__", "__slang_major__", "__slang_minor__"),
-)
-"""Macros that tools define by themselves, or that a flow defines for synthesis."""
 _UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0, "ps": 1e-3, "fs": 1e-6}
-
-
-def macros_of(dut: Dut) -> list[str]:
-    """The macros of tools that a unit's text asks for and that dut.yaml does not define."""
-    files = [*dut.sources, *(file for folder in dut.include for file in sorted(Path(folder).rglob("*.*v*")))]
-    text = "\n".join(read(file) for file in files if file.is_file())
-    tested = set(re.findall(r"`(?:ifn?def|elsif)\s+(\w+)", text))
-    return [name for name in MACROS if name in tested and name not in dut.defines]
 
 
 def two_readings(dut: Dut) -> str | None:

@@ -47,6 +47,7 @@ def unit(body: str, folder: Path, handshake: str = "valid", more: str = "") -> D
     """A unit of this text, which must compute what mac4.yaml says."""
     shakes = {
         "valid": "{kind: valid, input: {valid: in_valid}, output: {valid: out_valid}}",
+        "serial": "{kind: valid, input: {valid: in_valid}, output: {valid: out_valid}, interval: 6}",
         "latency": "{kind: latency, input: {valid: in_valid}, latency: 1}",
     }
     (folder / "unit.sv").write_text(f"module saturating ({_PORTS});\n{body}\nendmodule\n")

@@ -111,7 +111,7 @@ def test_an_x_that_shows_at_one_pair_is_not_proved(tmp_path: Path) -> None:
 def test_a_text_that_the_simulator_alone_gets_wrong_once_is_not_proved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(netlist, "macros_of", lambda _dut: [])  # which sees the branch
+    monkeypatch.setattr(netlist, "other_readings", lambda _dut: [])  # which sees the branch
     branch = "`ifdef VERILATOR\nwire wrong = a == 77 && b == 200;\n`else\nwire wrong = 0;\n`endif\n"
     found = proof("wrong ? 5 : 32'(p)", tmp_path, branch)
     assert found.verdict == OPEN and "1 of the first 65,536 are wrong in Verilator" in found.open[0]

@@ -99,6 +99,30 @@ def test_a_pipeline_heeds_no_other_transaction(tmp_path: Path) -> None:
     assert read(unit(SUM + REGISTERED, tmp_path)).steady
 
 
+SERIAL = (
+    SUM
+    + """
+    logic [2:0] phase;
+    logic [31:0] held;
+    always_ff @(posedge clk) begin
+        phase <= !rst_n || phase == 4 ? 0 : phase + 3'(phase != 0 || in_valid);
+        if (phase == 0) held <= right;
+        out_valid <= rst_n && phase == 4;
+        d <= held;
+    end
+"""
+)
+"""Takes five cycles for a product."""
+
+
+def test_a_unit_that_returns_to_where_it_was_heeds_no_other_transaction(tmp_path: Path) -> None:
+    """One that does not keeps a bit that the first result sets."""
+    again = "logic again; always_ff @(posedge clk) again <= rst_n && (again || out_valid);"
+    other = SERIAL.replace("held;\n    end", "held ^ 32'(again && held == 7);\n    end") + again
+    for text, steady in ((SERIAL, True), (other, False)):
+        assert read(unit(text, tmp_path, "serial")).steady == steady
+
+
 def test_a_unit_that_counts_transactions_is_read_as_what_it_is_after_a_reset(tmp_path: Path) -> None:
     found = read(unit(SECOND, tmp_path))
     assert not found.steady and not found.held
@@ -132,16 +156,17 @@ REFUSED = {
     "no result": (SUM + "always_ff @(posedge clk) begin out_valid <= 0; d <= right; end", "no result in"),
     "a valid that stays": (
         SUM + "assign d = right; assign out_valid = 1;",
-        "its valid is not 0 in the cycle",
+        "its valid is not 0 1 cycle after",
     ),
-    "a second result": (
+    "a second result of some operands, late": (
         SUM
-        + """logic again;
+        + """logic [8:0] again;
         always_ff @(posedge clk) begin
-            again <= in_valid && rst_n; out_valid <= (in_valid || again) && rst_n;
+            again <= rst_n ? {again[7:0], in_valid && c == 7} : 0;
+            out_valid <= (in_valid || again[8]) && rst_n;
             if (in_valid) d <= right;
         end""",
-        "its valid is not 0",
+        "its valid is not 0 9 cycles after",
     ),
     "operands of another cycle": (
         SUM

@@ -246,15 +246,26 @@ def test_usual_texts_have_one_reading(name: str, tmp_path: Path) -> None:
     problem_of(dut)
 
 
-@pytest.mark.parametrize(
-    ("sense", "macro"),
-    [
-        *(("ifdef", "SYNTHESIS"), ("ifndef", "VERILATOR"), ("ifndef", "__ICARUS__"), ("ifdef", "YOSYS")),
-        ("ifdef", "COCOTB_SIM"),
-    ],
-)
-def test_a_branch_that_changes_the_netlist_is_refused(sense: str, macro: str, tmp_path: Path) -> None:
-    text = f"`{sense} {macro}\nwire k = {RARE};\n`else\nwire k = 0;\n`endif\n" + taken("right ^ 32'(k)")
-    with pytest.raises(Unreadable, match=macro):
+BRANCH = f"`%s\nwire k = {RARE};\n`else\nwire k = 0;\n`endif\n"
+BRANCHES = {
+    "synthesis": BRANCH % "ifdef SYNTHESIS",
+    "icarus": BRANCH % "ifndef __ICARUS__",
+    "cocotb": BRANCH % "ifdef COCOTB_SIM",
+    "verilator": BRANCH % "ifdef VERILATOR_TIMING",
+    "synthesis without the pragma": f"wire k = {RARE}\n// synthesis translate_off\n& 1'b0\n"
+    "// synthesis translate_on\n;\n",
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_a_branch_that_changes_the_netlist_is_refused(name: str, tmp_path: Path) -> None:
+    """It stands in a header beside the unit, of any suffix."""
+    (tmp_path / "defs.inc").write_text(BRANCHES[name])
+    text = '`include "defs.inc"\n' + taken("right ^ 32'(k)")
+    with pytest.raises(Unreadable, match=rf"defs\.inc:\d+: as {name.split()[0]} reads it"):
         problem_of(unit(SUM + text, tmp_path))
-    problem_of(unit(SUM + text, tmp_path, more=f"defines: {{{macro}: '1'}}\n"))
+
+
+def test_a_branch_that_the_description_chooses_has_one_reading(tmp_path: Path) -> None:
+    text = BRANCHES["synthesis"] + taken("right ^ 32'(k)")
+    problem_of(unit(SUM + text, tmp_path, more="defines: {SYNTHESIS: '1'}\n"))

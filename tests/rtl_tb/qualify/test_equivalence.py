@@ -49,6 +49,15 @@ def test_a_change_without_effect_is_proved_to_have_none(
     assert found.verdict == PROVED and how in found.how
 
 
+def test_what_a_later_transaction_may_do_is_open(tmp_path: Path) -> None:
+    """A fault in the 1,024th word after the reset: the first result is right for all operands."""
+    count = "logic [9:0] n; always_ff @(posedge clk) n <= !rst_n ? 0 : n + 10'(in_valid && in_ready);\n"
+    find = "    assign total    = TW'(sum_1) + TW'(c_1);"
+    put = count + find.replace(";", " + TW'(n == 1023);")
+    found, _, _ = compared("integer_s8_wrap", "integer_dot.sv", find, put, tmp_path)
+    assert found.verdict == OPEN and "others may differ" in found.how
+
+
 def test_what_is_no_transaction_is_open_and_says_why(tmp_path: Path) -> None:
     find, put = "out_valid <= in_valid;", "out_valid <= in_valid && in_data[0];"
     found, _, _ = compared("gps_bf16", "pipe_stage.sv", find, put, tmp_path)
