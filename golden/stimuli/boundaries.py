@@ -720,7 +720,9 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     alignment or a rounding cuts of it."""
     bits_a, bits_b = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
     if not (draw.a.is_float and draw.b.is_float) or min(bits_a, bits_b) < 3:
-        return total_boundary(draw)
+        a, b, c = total_boundary(draw)
+        _put_half_of_a_subnormal(draw, a, b, c)
+        return a, b, c
     size = (draw.count,)
     # x * y has the low bits `wanted` if x is odd and y is wanted / x modulo a power of two: the leading one
     # of y lies above them. Of an x of few bits the product's upper bits are much like the lower ones.
@@ -791,6 +793,28 @@ def _beside_half_of_a_subnormal(draw: Draw, count: int) -> tuple[Ints, Ints, Int
     )
 
 
+def _put_half_of_a_subnormal(draw: Draw, a: Bits, b: Bits, c: Bits) -> None:
+    """Puts into some rows one number that lies half of the last place above a subnormal result, or above
+    zero, and one bit more at each of its lower places: what a converter's sticky bit is made of."""
+    if not (draw.a.is_float and draw.d.is_float) or draw.scales:
+        return
+    free, lowest = draw.a.fraction_bits + 1, lowest_exponent(draw.d) - draw.kept_bits - 1
+    if lowest < lowest_exponent(draw.a) or free < 3:
+        return
+    # Of 24 bits each place is met by 20 of 200,000 vectors behind half of the least number.
+    share = 0.1
+    row = np.flatnonzero(draw.chance(share, (draw.count,)))
+    size = row.shape
+    kept = np.where(draw.coins(size) == 1, 0, draw.pick(0, min(draw.kept_bits, free - 2), size))
+    digits = np.where(kept > 0, _anything(draw, np.maximum(kept - 1, 0)) | _power(np.maximum(kept - 1, 0)), 0)
+    rest = free - 1 - kept  # places below the half
+    number = ((2 * digits + 1) << rest) + _power(draw.pick(0, rest - 1, size))
+    place = draw.pick(0, draw.k - 1, size)
+    a[row], c[row] = 0, draw.zeros(draw.c, size)
+    a[row, place] = _code(draw.a, draw.coins(size), number, lowest - rest)
+    b[row, place] = one(draw.b)
+
+
 def _inverse(odd: Ints) -> npt.NDArray[np.uint64]:
     """The inverse of odd numbers modulo 2**64."""
     words = odd.astype(np.uint64)
@@ -831,12 +855,16 @@ def few_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def _put_lone_subnormal(draw: Draw, a: Bits, b: Bits, c: Bits, rows: Rows, infinite: bool) -> None:
     """Puts into these rows one product of a subnormal number of one bit, which is not zero wherever the bit
-    is, and infinity or one of the largest numbers. All other products and c are zeros."""
+    is, and infinity or one of the largest numbers. All other products are zeros, and c mostly."""
     if not all(fmt.is_float and fmt.has_subnormals and fmt.fraction_bits for fmt in (draw.a, draw.b)):
         return
     row = np.flatnonzero(rows)
     column, in_a = draw.pick(0, draw.k - 1, row.shape), draw.coins(row.shape) == 1
     a[row], c[row] = 0, draw.zeros(draw.c, row.shape)
+    if infinite:  # against c it is a NaN, as infinity times any other number is
+        specials = special_codes(draw.c)
+        special = specials[draw.pick(0, len(specials) - 1, row.shape)]
+        c[row] = np.where(draw.chance(0.3, row.shape), special, c[row])
     for fmt, codes, tiny in ((draw.a, a, in_a), (draw.b, b, ~in_a)):
         least = draw.pick(tiniest_exponent(fmt), lowest_exponent(fmt) - 1, row.shape)
         most = draw.numbers(fmt, highest_exponent(fmt) - draw.pick(0, 3, row.shape))
@@ -902,8 +930,15 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     special = special[draw.pick(0, len(special) - 1, size)]
     large = np.where(draw.chance(0.5, size), most, special)
     c = np.where((rest[:, 0] == 3) & draw.chance(0.8, size), large, c)
+    # Each class of a factor with each of the other and of c: the 216 of an f32 multiply-add are each to be
+    # met by 20 of 200,000 vectors.
+    share = 0.0 if draw.scales else 0.45
+    of_class = draw.chance(share, size) & ~both
+    for fmt, codes in ((draw.a, a), (draw.b, b)):
+        codes[row, place] = np.where(of_class, _of_class(draw, fmt, size), codes[row, place])
+    c = np.where(of_class, _of_class(draw, draw.c, size), c)
     # Infinity times a number is not infinity times zero: as often as each bit of such numbers needs it.
-    share = 0.1
+    share = 0.14
     _put_lone_subnormal(draw, a, b, c, draw.chance(share, size), infinite=True)
     return a, b, c
 
@@ -925,6 +960,20 @@ def _set_scale_classes(draw: Draw, place: Ints, rows: Rows) -> None:
         classes = np.array([0, one(fmt), fmt.largest, last], fmt.dtype)
         of_pair = classes[draw.pick(0, len(classes) - 1, one_block.shape)]
         codes[one_block, block] = np.where(pairs, of_pair, _of_any_class(draw, fmt, one_block.shape))
+
+
+def _of_class(draw: Draw, fmt: Format, size: tuple[int, ...]) -> Bits:
+    """Zeros, subnormal and normal numbers, infinities, and quiet and signalling NaNs, as far as a format has
+    them: each as often as the others."""
+    if not fmt.is_float:
+        return _of_any_class(draw, fmt, size)
+    least, lowest = tiniest_exponent(fmt), lowest_exponent(fmt)
+    small = draw.numbers(fmt, draw.pick(least, max(lowest - 1, least), size))
+    usual = draw.numbers(fmt, draw.pick(lowest, highest_exponent(fmt), size))
+    no = np.zeros(size, np.bool_)
+    infinite, nan = (special_code(draw, fmt, each, draw.coins(size) == 1) for each in (no, ~no))
+    classes = [draw.zeros(fmt, size), small, usual, infinite, nan]
+    return np.asarray(np.choose(draw.choice([0, 1, 2, 3, 4, 4], size), classes).astype(fmt.dtype))
 
 
 def _of_any_class(draw: Draw, fmt: Format, shape: tuple[int, ...]) -> Bits:

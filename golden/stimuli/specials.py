@@ -105,7 +105,7 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:
     """Factors of a product for each cause, of which either may bring the infinity or the NaN. The other is a
-    zero where they are invalid, else mostly one; of a NaN it may be a special code, too."""
+    zero where they are invalid, else one or an edge of its format; of a NaN it may be a special code, too."""
     size, nan, invalid = cause.shape, cause == _NAN, cause == _INVALID
     in_b = draw.chance(0.5, size)
     formats = draw.a, draw.b
@@ -118,7 +118,7 @@ def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:
     for fmt, brings in ((draw.a, ~in_b), (draw.b, in_b)):
         special = special_code(draw, fmt, nan, minus)
         of_infinity, of_nan = (
-            draw.choice([_NAN + 1] * 4 + [_INFINITE], size),
+            draw.choice([_NAN + 1] * 2 + [_NAN + 2] * 2 + [_INFINITE], size),
             draw.pick(_INVALID, _NAN + 1, size),
         )
         other = np.where(invalid, _INVALID, np.where(nan, of_nan, of_infinity))
@@ -129,10 +129,18 @@ def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:
                 special_code(draw, fmt, np.zeros(size, np.bool_), np.zeros(size, np.bool_)),
                 special_code(draw, fmt, np.ones(size, np.bool_), minus),
                 np.full(size, one(fmt), fmt.dtype),
+                _edges(draw, fmt, size),
             ],
         )
         pair.append(np.where(brings, special, partner))
     return pair[0], pair[1]
+
+
+def _edges(draw: Draw, fmt: Format, size: tuple[int, ...]) -> Bits:
+    """Positive numbers at the edges of a format, such as the least subnormal one."""
+    numbers = [(code, fmt.decode(code)) for code in corner_codes(fmt).tolist()]
+    positive = [code for code, number in numbers if number.kind == Kind.FINITE and not number.sign]
+    return draw.choice(np.array(positive, fmt.dtype), size)
 
 
 def special_code(draw: Draw, fmt: Format, nan: Flags, minus: Flags) -> Bits:
