@@ -7,6 +7,7 @@ has some serve the one regression that made them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 import re
@@ -139,6 +140,9 @@ def unit_state(dut: Dut, simulator: str) -> UnitState:
     """
     files, own = _files(dut, simulator)
     files += synthesis_files(dut, files)  # a unit that passes is run as synthesis reads it
+    if simulator == "verilator":  # and in Icarus, which may find another header of a name
+        with contextlib.suppress(RtlError):
+            files += files_read(dut, simulators.icarus())
     inputs = Inputs.read([dut.file, *_unit_file(dut), *files])
     folder = dut.file.parent
     contents = [(_from(folder, path), content) for path, (_, content) in inputs.files.items()]

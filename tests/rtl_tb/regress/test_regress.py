@@ -194,6 +194,19 @@ def test_whatever_changes_in_a_unit_changes_its_digest(tmp_path, edit):
     assert unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest != before
 
 
+def test_a_header_that_the_other_simulator_alone_finds_counts_too(tmp_path):
+    """Verilator looks into the include folders first, Icarus beside the source."""
+    small.write_small(tmp_path)
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "part.svh").write_text("// a header\n")
+    (tmp_path / "small.sv").write_text('`include "part.svh"\n' + small.RTL)
+    (tmp_path / "small.yaml").write_text(small.DUT.replace("sources:", "include: [far]\nsources:"))
+    dut = small.load_dut(tmp_path / "small.yaml")
+    before = unit_state(dut, "verilator").digest
+    (tmp_path / "part.svh").write_text("// another header\n")
+    assert unit_state(dut, "verilator").digest != before
+
+
 def test_the_simulator_that_tries_more_than_the_other_counts_too(monkeypatch):
     """Units that pass on one of them run on the other as well."""
     before = {name: simulator_digest(name) for name in ("icarus", "verilator")}
