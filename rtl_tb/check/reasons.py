@@ -204,10 +204,12 @@ def looser_comparison(verdict: Verdict, dut: Dut) -> list[str]:
 def _not_with_its_data(valid: str, late: int) -> str:
     """The hint for a unit whose results belong to the vector `late` before the one that `valid` answers."""
     place, where = ("ahead of", "before") if late > 0 else ("behind", "after")
+    key = f"valid: {{port: {valid}, ahead: {late}}} under output"
+    latency = "leave the valid out and write kind: latency, latency: measure"
     return (
         f"'{valid}' comes {counted(abs(late), 'transfer')} {place} its data: each result is that of the "
-        f"vector {abs(late)} {where} it; look at the registers of both, and if the unit is meant so, leave "
-        "the valid out and write kind: latency, latency: measure"
+        f"vector {abs(late)} {where} it; look at the registers of both, and if the unit is meant so, "
+        f"{f'write {key}, or ' if late > 0 else ''}{latency}"
     )
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from golden.program.state import CONTROLS
 from golden.vectors.word import RESULTS
-from rtl_tb.dut.description import Dut
+from rtl_tb.dut.description import IN_BEATS, Dut
 
 CHANCE = 8
 """One-bit registers of the generator of chance: its period, 255 cycles, is a multiple of no power of two."""
@@ -42,7 +42,7 @@ class Register:
 @dataclass(frozen=True)
 class Word:
     """A word made of others: `yes` where `condition` holds, else `no`; or `source` with bits `kept`, `added`
-    and `inverted`."""
+    and `inverted`; or its bits from `above` on."""
 
     name: str
     condition: str = ""
@@ -52,6 +52,7 @@ class Word:
     kept: int | None = None
     added: int = 0
     inverted: int = 0
+    above: int = 0
 
 
 @dataclass
@@ -98,7 +99,7 @@ def adapter_of(dut: Dut) -> Adapter:
     before = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "before_operands"]
     gated = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "with_operands"]
     bus = "in_data"
-    if shake.hold or shake.level or before or gated:
+    if shake.hold or shake.level or before or gated or shake.idle_zero:
         found.bits["take"] = "in_valid & in_ready" if shake.kind == "valid_ready" else "accept"
     if shake.hold or shake.level:
         bus = _one_at_a_time(found, dut, bus)
@@ -110,6 +111,12 @@ def adapter_of(dut: Dut) -> Adapter:
         bus = "gated_data"
     if before:
         bus = _before(found, dut, before, bus)
+    if shake.idle_zero:  # the cycle of a clear or load of its own has its control, and c
+        shown = [*before, *(["c"] if "load" in before else [])]
+        mask = sum(((1 << fields[name].width) - 1) << fields[name].lsb for name in shown)
+        found.words.append(Word("none", source=bus, kept=mask if before else 0))
+        found.words.append(Word("idle_data", "take", bus, "none"))
+        bus = "idle_data"
     inverted = sum(1 << fields[name].lsb for name, at in dut.ports.items() if at.active_low)
     if inverted:
         found.words.append(Word("given_data", source=bus, inverted=inverted))
@@ -122,6 +129,12 @@ def adapter_of(dut: Dut) -> Adapter:
         goes = "!stall" if shake.enable and not shake.probing else "1"
         rules = ((goes, later_word(cycles - 1) or bus),)
         found.registers.append(Register(later_word(cycles), rules, None, word=True))
+    for at in range(1, shake.ahead + 1):  # a valid that comes before its result waits for it
+        found.inputs += ["unit_valid"] if at == 1 else []
+        found.registers.append(
+            Register(f"ahead_{at}", (("1", f"ahead_{at - 1}" if at > 1 else "unit_valid"),))
+        )
+        found.valid = f"ahead_{at}"
     base = "accept"
     if shake.kind == "valid_ready":
         base = "in_valid"
@@ -130,6 +143,9 @@ def adapter_of(dut: Dut) -> Adapter:
             base = "offer"
             found.ready = f"{found.free} & unit_ready" if shake.in_ready or shake.channels else found.free
             found.inputs += ["unit_ready"] if shake.in_ready else []
+    if shake.beats > 1:
+        _beats(found, dut, bus)
+        return found
     if shake.during:
         found.bits["during"] = f"{base} | held"
     if shake.hold in ("valid", "released"):
@@ -146,6 +162,41 @@ def adapter_of(dut: Dut) -> Adapter:
     elif base != ("in_valid" if shake.kind == "valid_ready" else "accept"):
         found.bits["valid_0"] = base
     return found
+
+
+def _beats(found: Adapter, dut: Dut, bus: str) -> None:
+    """A dot product in several transfers, of which the bench sees the last: until then its operands wait. A
+    beat may come late; once it is offered, it stays. In between the ports show other bits, and so may the
+    signals of the first and the last beat."""
+    shake, count = dut.handshake, dut.handshake.beats
+    last = f"beat_{count - 1}"
+    _chance(found)
+    found.inputs += ["unit_ready"] if shake.in_ready else []
+    found.bits["goes"] = "offered | chance_0 | chance_1" if shake.in_valid else "1"
+    found.bits["valid_0"] = "in_valid & goes"
+    found.bits["moved"] = "valid_0 & unit_ready" if shake.in_ready else "valid_0"
+    found.registers.append(Register("offered", (("1", "valid_0 & !moved"),)))
+    for at in range(count):
+        found.registers.append(
+            Register(f"beat_{at}", (("moved", f"beat_{at - 1 if at else count - 1}"),), str(int(not at)))
+        )
+    for name, port, beat in (("first_beat", shake.first, "beat_0"), ("last_beat", shake.last, last)):
+        other = "" if port in shake.quiet else " | (!valid_0 & chance_2)"
+        found.bits |= {name: f"(valid_0 & {beat}){other}"} if port else {}
+    found.free = f"goes & {last}"
+    found.ready = f"{found.free} & unit_ready" if shake.in_ready else found.free
+    whole = (1 << dut.layout.operand_width) - 1
+    for item in dut.fields.values():
+        if item.name in IN_BEATS:
+            now = bus
+            for at in range(1, count):
+                shifted, chosen = f"{item.name}_at_{at}", f"{item.name}_beat_{at}"
+                found.words.append(Word(shifted, source=bus, above=at * item.width))
+                found.words.append(Word(chosen, f"beat_{at}", shifted, now))
+                now = chosen
+            found.words.append(Word(f"{item.name}_other", source=now, inverted=whole))
+            found.words.append(Word(f"{item.name}_data", "valid_0", now, f"{item.name}_other"))
+            found.bus[item.name] = f"{item.name}_data"
 
 
 def _names(found: Adapter) -> list[str]:
@@ -323,6 +374,8 @@ def _sv_word(word: Word, width: int) -> str:
     if word.condition:
         return f"{_sv(word.condition)} ? {word.yes} : {word.no}"
     text, whole = word.source, (1 << width) - 1
+    if word.above:
+        return f"{text} >> {word.above}"
     if word.kept is not None:
         text = f"{text} & {width}'h{word.kept & whole:x}"
     if word.added:
@@ -400,6 +453,10 @@ def _vhdl_word(word: Word, width: int) -> Iterator[str]:
         yield f"{word.name} <= {yes} when {_condition(word.condition)} else {no};"
         return
     text, whole = vhdl_name(word.source), (1 << width) - 1
+    if word.above:
+        zeros = "0" * word.above
+        yield f'{word.name} <= "{zeros}" & {text}({width - 1} downto {word.above});'
+        return
     if word.kept is not None:
         text = f'({text} and "{word.kept & whole:0{width}b}")'
     if word.added:

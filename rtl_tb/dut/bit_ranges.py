@@ -163,6 +163,8 @@ def signals_of(dut: Dut) -> dict[str, str]:
     given += [
         (shake.out_ready, "agreed" if "agreed" in adapter.bits else "out_ready"),
         (shake.enable, "!stall"),
+        (shake.first, "first_beat"),
+        (shake.last, "last_beat"),
     ]
     ready = "unit_ready" if "unit_ready" in adapter.inputs else "in_ready"
     valid = "unit_valid" if "unit_valid" in adapter.inputs else "out_valid"

@@ -15,6 +15,7 @@ from rtl_tb.dut.ports import Module, Port
 from rtl_tb.dut.structure import Structure
 
 ON_NO_REGISTER = "an enable of a combinational path"
+GOES_ON = "an enable that is always there; registers before the result go on without it"
 _FURTHER = "a reset as well"
 _VALIDS = {"valid", "vld", "dv", "nvalid", "nvld", "v", "stb", "strobe", "nd"}
 """Words of an input that say that it is a valid; others (en, ce, start, go) may be either."""
@@ -26,16 +27,18 @@ _ONE_REGISTER = "with one register a valid and an enable are the same"
 
 
 def decide(found: Match, module: Module, structure: Structure | None, state: bool) -> None:
-    """Corrects the roles `enable`, `in_valid` and `out_valid` of a match in place.
+    """Corrects the roles `enable`, `in_valid` and `out_valid` of a match in place, and finds a `clear`.
 
     Args:
         state: the unit keeps its accumulator.
     """
     if structure is not None:
         _no_further_resets(found, module, structure)
+    if structure is not None and state:
+        _find_clear(found, module, structure)
     if "enable" not in found.roles and "in_valid" not in found.roles:
         if structure is not None:
-            _find_valid(found, module, structure)
+            _find_valid(found, module, structure, state)
         return
     if any(found.roles[role].method for role in ("enable", "in_valid") if role in found.roles):
         return
@@ -78,12 +81,29 @@ def _no_further_resets(found: Match, module: Module, structure: Structure) -> No
     that takes operands while it resets takes none."""
     whole = [module.ports[name] for name in _ports_of(found, "reset")]
     for role in ("in_valid", "enable") if whole else ():
-        for name in _ports_of(found, role):
+        for name in () if role in found.roles and found.roles[role].method else _ports_of(found, role):
             shape = structure.reset(module.ports[name])
             sets = structure.sets(module.ports[name])
             if shape is not None and not shape.active_low and sets >= structure.sets(whole[0]) > 0:
                 del found.roles[role]
                 found.tied[name] = _FURTHER
+
+
+def _find_clear(found: Match, module: Module, structure: Structure) -> None:
+    """What sets the accumulator to a constant with one of its values clears it: not what no name says to be a
+    clear and does not, but what is called a valid or an enable and does it with 0."""
+    kept = structure.registers_at([module.ports[name] for name in _ports_of(found, "d")])
+
+    def clears(name: str, value: str) -> bool:
+        return bool(kept) and kept <= structure.set_to_constants({value: [module.ports[name]]})
+
+    for name in _ports_of(found, "clear") if found.scores.get("clear", SURE) < SURE else ():
+        if kept and not clears(name, "0") and not clears(name, "1"):
+            del found.roles["clear"]
+    for role in ("in_valid", "enable") if "clear" not in found.roles else ():
+        for name in _ports_of(found, role):
+            if clears(name, "0") and not clears(name, "1"):
+                found.roles["clear"] = found.roles.pop(role)
 
 
 def _ports_of(found: Match, role: str) -> tuple[str, ...]:
@@ -174,7 +194,7 @@ def clear_of(found: Match, module: Module, structure: Structure) -> Clear:
     low = sets("0", "1") > sets("1", "1")
     on, off = ("0", "1") if low else ("1", "0")
     without = sets(on, "0") - sets(off, "0")
-    if not without or "in_valid" not in port:
+    if not without:
         return Clear(low)
     return Clear(low, "before_operands" if without <= sets(on, "1") else "with_operands")
 
@@ -210,8 +230,11 @@ class _Seen:
 
     def travels(self, role: str) -> list[str]:
         """The outputs of one bit to which the port of a role comes through registers: the one that is called
-        a valid, or else those that it reaches through nothing else, and no operand does."""
+        a valid, or else those that it reaches through nothing else, and no operand does. One that comes
+        before all operands have is none: it goes on to a neighbour."""
         (port,) = self._ports(role)
+        ways = [self.structure.distance(one, self.data) for one in self.operands]
+        least = max((way for way in ways if way is not None), default=0)
         named = self._ports("out_valid")
         if any(self.structure.reaches_later(port, output) for output in named):
             return [output.name for output in named]
@@ -222,6 +245,7 @@ class _Seen:
             and output.width == 1
             and self.structure.reaches_later(port, output)
             and not self.structure.reaches(port, output, False)
+            and (self.structure.distance(port, [output]) or least) >= least
             and not any(self.structure.reaches(one, output) for one in self.operands)
         ]
 
@@ -268,8 +292,8 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
         ends = seen.travels("enable")
         if valid is None and (ends or state):
             _make_valid(found, ends, seen.module)
-        else:
-            found.remarks["enable"] = "registers before the result go on without it"
+        else:  # the wrapper could not stop the unit with it
+            found.tied[found.roles.pop("enable").ports[0]] = GOES_ON
         return
     # 3. A valid that stops all, without one of the result, is an enable, unless it says what counts.
     if valid and not enable and "out_valid" not in found.roles and seen.stops("in_valid"):
@@ -284,17 +308,20 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
         found.remarks["enable"] = f"or input: {{valid: {enable.ports[0]}}}; {_ONE_REGISTER}"
 
 
-def _find_valid(found: Match, module: Module, structure: Structure) -> None:
+def _find_valid(found: Match, module: Module, structure: Structure, state: bool) -> None:
     """Gives the valid of the result an input as its fellow where no name says that it is one: one that comes
     to it through registers, and through which no operand does. Without a valid of the result, an input that
     stops every register is the enable."""
     end = found.roles.get("out_valid")
     if end is None:
-        _find_enable(found, module, structure)
+        _find_enable(found, module, structure, state)
         return
     output = module.ports[end.ports[0]]
     pulses = [port.name for port in _free(found, module) if structure.reaches_later(port, output)]
-    pulses.sort(key=lambda name: not _DROPS.isdisjoint(words_of(name)))  # what drops results brings none
+    operands = [module.ports[name] for role in MAIN for name in _ports_of(found, role)]
+    loading = structure.loads([module.ports[name] for name in pulses], operands, behind=0)
+    # What drops results brings none; what lets a register take operands is more probably it.
+    pulses.sort(key=lambda name: (not _DROPS.isdisjoint(words_of(name)), name not in loading))
     if pulses:
         found.roles["in_valid"] = Candidate((pulses[0],), "input", 1, words_of(pulses[0]))
         found.scores["in_valid"] = _ALONE
@@ -302,12 +329,14 @@ def _find_valid(found: Match, module: Module, structure: Structure) -> None:
         found.remarks["in_valid"] = f"it comes to {output.name} through registers{others}"
 
 
-def _find_enable(found: Match, module: Module, structure: Structure) -> None:
+def _find_enable(found: Match, module: Module, structure: Structure, state: bool) -> None:
     seen = _Seen(found, module, structure)
     for port in _free(found, module) if seen.known and not seen.combinational else ():
         found.roles["enable"] = Candidate((port.name,), "input", 1, words_of(port.name))
         if seen.stops("enable"):
-            found.remarks["enable"] = "it stops every register"
+            role = "in_valid" if state else "enable"  # what lets an accumulator add says what counts
+            found.roles[role] = found.roles.pop("enable")
+            found.remarks[role] = "it stops every register"
             return
         del found.roles["enable"]
 

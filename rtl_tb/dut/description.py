@@ -87,6 +87,10 @@ class Handshake:
     probing: whether the bench hands over a vector in every cycle and reads a result in every cycle, and
         the unit is given every `interval`-th of them: how a latency is measured.
     hold: one of keys.HOLDS, where the operands must stay until the result; None: they need not.
+    idle_zero: whether the operands are zero in every cycle without a vector.
+    beats: transfers that bring the elements of a and b. first, last: ports that are active in the first and
+        the last of them, with the operands alone where they are in `quiet`.
+    ahead: cycles by which out_valid comes before its result.
     """
 
     kind: str
@@ -106,16 +110,23 @@ class Handshake:
     channels: tuple[Channel, ...] = ()
     hold: str | None = None
     probing: bool = False
+    idle_zero: bool = False
+    beats: int = 1
+    first: str | None = None
+    last: str | None = None
+    quiet: frozenset[str] = frozenset()
+    ahead: int = 0
 
     @property
     def says_when(self) -> bool:
-        """Whether a port says which cycles bring operands."""
-        return bool(self.in_valid or self.channels)
+        """Whether a port says which cycles bring operands, or operands of zero say that there are none."""
+        return bool(self.in_valid or self.channels or self.idle_zero)
 
     def inputs(self) -> dict[str, str]:
         """The DUT's input ports by role."""
         roles = {"input valid": self.in_valid, "output ready": self.out_ready, "enable": self.enable}
         roles |= {f"input valid {at}": port for at, port in enumerate(self.more_valids, 2)}
+        roles |= {"first beat": self.first, "last beat": self.last}
         roles |= {f"valid of {' and '.join(each.operands)}": each.valid for each in self.channels}
         return {role: port for role, port in roles.items() if port}
 
@@ -203,7 +214,7 @@ class Dut:
     @cached_property
     def fields(self) -> dict[str, Field]:
         """The fields of the operand word and of the result word, by operand, as ports carry them."""
-        fields = _port_fields(self.layout)
+        fields = _port_fields(self.layout, self.handshake.beats)
         fields = {name: field for name, field in fields.items() if name != "clear" or name in self.ports}
         if "mode" in fields and "mode" not in self.ports:
             parts = _with_mode_fields(fields, self.instruction)
@@ -272,10 +283,14 @@ def read_dut(document: Section, path: Path) -> Dut:
         raise document.error(
             f"{unit_name} keeps its accumulator, so it has to know which cycles bring operands: expected a "
             "handshake with a port for the input's valid, input: {valid: PORT}. An enable that holds the "
-            "accumulator is one. A unit that adds in every cycle needs a module around it, with a valid "
-            "without which the operands are zeros",
+            "accumulator is one. A unit that adds in every cycle has `idle: zero` instead, with kind latency",
             "handshake",
         )
+    parted = [item for item in layout.operand_fields if item.name in IN_BEATS]
+    odd = [item.name for item in parted if item.elements % handshake.beats]
+    if handshake.beats > 1 and (unit.state or level == "tile" or odd):
+        why = f"{handshake.beats} parts of {' and '.join(odd)}" if odd else "a dot product without state"
+        raise document.error(f"'beats' is {handshake.beats}, which needs {why}", "handshake")
     if given["clock"] is None and handshake.kind != "combinational":
         raise document.error("key 'clock' is missing")
     design = _sources(document, given, path.parent)
@@ -297,7 +312,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         given["clock"],
         _reset(given["reset"]),
         handshake,
-        _ports(document, layout, unit, unit_name),
+        _ports(document, _port_fields(layout, handshake.beats), unit, unit_name),
         given["constants"],
         ComparePolicy(**(given["compare"] or {}), exclude=_exclude(document, given["exclude"], unit)),
         {key: f"{document.file}:{line}" for key, line in document.lines.items()},
@@ -444,7 +459,15 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
         latency=None if latency == "measure" else latency,
         measured=latency == "measure",
         interval=given.get("interval", 1),
+        idle_zero=given.get("idle") == "zero",
+        **_beats(inputs if isinstance(inputs, dict) else {}, marked),
     )
+    one = handshake.interval == 1 and not (handshake.measured or handshake.enable or more or marked.agreed)
+    if handshake.beats > 1 and not one:
+        raise section.error(
+            "'beats' needs one valid without only_if, an interval of 1, no enable, and no latency to measure",
+            "input",
+        )
     no_ready = not handshake.in_ready and not handshake.out_ready and not handshake.channels
     if kind == "valid_ready" and no_ready:
         raise section.error(
@@ -454,6 +477,8 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
     lone += [] if handshake.in_ready or handshake.channels else [handshake.in_valid or ""]
     if marked.agreed & set(lone):
         raise section.error("'only_if: ready' needs the port of that ready", "input")
+    if marked.ahead and (handshake.out_ready or handshake.hold):
+        raise section.error("'ahead' needs an output without a ready, and operands without 'hold'", "output")
     if marked.during and not handshake.hold:
         raise section.error("'only_if: operands' needs 'hold' under input", "output")
     return dataclasses.replace(
@@ -462,7 +487,20 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
         agreed=frozenset(marked.agreed),
         level=marked.level,
         during=marked.during,
+        ahead=marked.ahead,
     )
+
+
+def _beats(given: dict[str, Any], marked: _Marked) -> dict[str, Any]:
+    """What a handshake says of operands that come in several transfers."""
+    ends = {name: given.get(name) for name in ("first", "last")}
+    said = [each for each in ends.values() if isinstance(each, dict)]
+    quiet = [each["port"] for each in said if each["given"] == "with_operands"]
+    return {
+        "beats": given.get("beats", 1),
+        **{name: marked.port(each) for name, each in ends.items()},
+        "quiet": frozenset(quiet),
+    }
 
 
 def _valids(given: Any, marked: _Marked) -> tuple[str | None, tuple[str, ...]]:
@@ -482,7 +520,8 @@ class _Marked:
     """What signals of a handshake declare in addition to their port.
 
     low: ports that are active low. agreed: ports that are active only while their fellow is. level: whether
-    the result's valid stays active. during: whether it counts only while operands are held.
+    the result's valid stays active. during: whether it counts only while operands are held. ahead: by how
+    many cycles it comes before its result.
     """
 
     def __init__(self) -> None:
@@ -490,6 +529,7 @@ class _Marked:
         self.agreed: set[str] = set()
         self.level = False
         self.during = False
+        self.ahead = 0
 
     def port(self, signal: Any) -> str | None:
         """The port of a signal."""
@@ -505,6 +545,7 @@ class _Marked:
         elif signal.get("only_if"):
             self.agreed.add(port)
         self.level = self.level or bool(signal.get("level"))
+        self.ahead = self.ahead or int(signal.get("ahead", 0))
         return port
 
 
@@ -513,9 +554,19 @@ def cleared_by_load(unit: Instruction) -> bool:
     return unit.load and ("load" in unit.alone) == ("clear" in unit.alone)
 
 
-def _port_fields(layout: WordLayout) -> dict[str, Field]:
-    """The fields by name; each status flag is an element, so that it may have a port of its own."""
+IN_BEATS = ("a", "b", "scale_a", "scale_b", "metadata")
+"""Operands that may come in several transfers: the others belong to the whole dot product."""
+
+
+def _port_fields(layout: WordLayout, beats: int = 1) -> dict[str, Field]:
+    """The fields by name; each status flag is an element, so that it may have a port of its own. Of what
+    comes in several transfers the field is that of one of them."""
     fields = {field.name: field for field in layout.fields}
+    if beats > 1:
+        parts = {name: each.elements // beats for name, each in fields.items() if name in IN_BEATS}
+        fields |= {
+            name: dataclasses.replace(fields[name], elements=n, shape=(n,)) for name, n in parts.items()
+        }
     if "flags" in fields:
         whole = fields["flags"]
         fields["flags"] = dataclasses.replace(
@@ -541,9 +592,10 @@ def _with_mode_fields(fields: dict[str, Field], unit: Instruction) -> dict[str, 
     return found
 
 
-def _ports(document: Section, layout: WordLayout, unit: Instruction, unit_name: str) -> dict[str, PortMap]:
+def _ports(
+    document: Section, fields: dict[str, Field], unit: Instruction, unit_name: str
+) -> dict[str, PortMap]:
     section: Section = document["ports"]
-    fields = _port_fields(layout)
     missing = [name for name in fields if name not in section]
     if "clear" in missing and cleared_by_load(unit):
         missing.remove("clear")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.controls import Clear, answers_all, at_once, clear_of, clock_and_reset, decide, registers_of
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.headers import tops
+from rtl_tb.dut.keys import MOST_BEATS
 from rtl_tb.dut.matching import (
     CONTROL_ROLES,
     MAIN,
@@ -39,13 +39,18 @@ from rtl_tb.dut.matching import (
 )
 from rtl_tb.dut.port_check import entries, entry_width, plain
 from rtl_tb.dut.port_fields import leaves
-from rtl_tb.dut.ports import Design, Module, Port, read_ports
-from rtl_tb.dut.pragmas import files_without_off
-from rtl_tb.dut.sources import Sources, check_sizes, in_vhdl, matching, packages_first, read_list
+from rtl_tb.dut.ports import Design, Module, Port
+from rtl_tb.dut.readings import elaborated, shortened_message
+from rtl_tb.dut.sources import (
+    Sources,
+    check_sizes,
+    in_vhdl,
+    matching,
+    packages_first,
+    read_list,
+)
 from rtl_tb.dut.structure import EITHER, Reset, Structure, reset_by_text, structure_of
-from rtl_tb.dut.text import write
-from rtl_tb.dut.vhdl import Vhdl, read_entity
-from rtl_tb.errors import ElaborationError
+from rtl_tb.dut.vhdl import Vhdl
 
 GUESS = "  # GUESS"
 _RESET_LOW = re.compile(r"((^|_)n_?(rst|reset))|((rst|reset)(_?n|_ni|_b|_l)(_i|_in)?$)", re.I)
@@ -62,8 +67,6 @@ _STATUS = {
     "divide_by_zero": ("dz", "dbz", "divzero", "divbyzero"),
 }
 """Words of outputs that are one status flag each."""
-_LONGEST = 200
-"""Characters of a simulator's message in a comment."""
 _SHOWN = 5
 """Candidates that a comment lists: more are no help."""
 
@@ -181,8 +184,8 @@ class Given:
         include, libraries = tuple(found.include), found.searched
         return Design(ordered, top, include, defines, self.parameters, libraries, self.types)
 
-    def lines(self, folder: Path) -> list[str]:
-        """The same as keys of a dut.yaml."""
+    def lines(self, folder: Path, standard: str = "") -> list[str]:
+        """The same as keys of a dut.yaml, with the edition of VHDL where it is not that of the default."""
         lines = [f"filelist: {_paths(self.filelists, folder)}"] if self.filelists else []
         lines += [f"include: {_paths(self.include, folder)}"] if self.include else []
         given = {"defines": self.defines, "parameters": self.parameters, "types": self.types}
@@ -193,7 +196,9 @@ class Given:
             ]
             lines += [f"{key}: {{{', '.join(words)}}}"] if words else []
         words = [f"{_scalar(name)}: {_paths(files, folder)}" for name, files in self.libraries.items()]
-        lines += [f"vhdl: {{libraries: {{{', '.join(words)}}}}}"] if words else []
+        vhdl = [f"standard: {standard}"] if standard else []
+        vhdl += [f"libraries: {{{', '.join(words)}}}"] if words else []
+        lines += [f"vhdl: {{{', '.join(vhdl)}}}"] if vhdl else []
         return lines
 
 
@@ -225,7 +230,10 @@ def draft(
     vhdl = in_vhdl(design.sources)
     units = tops(design) if top is None and not vhdl else []
     design = replace(design, top=units[0]) if len(units) == 1 else design
-    top_module, remark = _elaborated(design, given.vhdl if vhdl else None)
+    asked = design
+    top_module, design, edition, remark = elaborated(design, given.vhdl if vhdl else None)
+    sources = sources if design is asked or given.filelists else design.sources
+    standard = "" if edition is None or edition.standard == given.vhdl.standard else edition.standard
     module = _taken_apart(top_module)
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
@@ -235,24 +243,31 @@ def draft(
     roles = _roles(module, unit, structure)
     if structure is None and (reset := roles.port("reset")) is not None:
         roles.reset = reset_by_text(design.sources, reset)
+    parts, beats = _in_beats(roles, unit, layout)
+    if layout is not None and parts > 1:
+        parted = [
+            replace(item, elements=item.elements // parts) if item.name in "ab" else item
+            for item in layout.fields
+        ]
+        layout = replace(layout, fields=tuple(parted))
     lines = [
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
         "every key.",
         *remark,
         *(
-            [f"# Its registers are not known, and names decide: {_short(read)}"]
+            [f"# Its registers are not known, and names decide: {shortened_message(read)}"]
             if isinstance(read, str) and read
             else []
         ),
         f"dut: {_scalar(module.name)}",
         f"top: {_scalar(module.name)}",
         *([f"sources: {_paths(sources, folder)}"] if sources else []),
-        *(given.lines(folder) or [_NOTHING_GIVEN[vhdl]]),
+        *(given.lines(folder, standard) or [_NOTHING_GIVEN[vhdl]]),
         "",
         *(_given(instruction, folder) if instruction else _guessed(candidates, roles)),
         *(["level: tile"] if layout and layout.level == "tile" else []),
         "",
-        *_timing(module, roles, unit),
+        *_timing(module, roles, unit, beats),
         "",
         *_ports(module, roles, layout, unit),
         *_rest(roles, module, unit),
@@ -262,44 +277,28 @@ def draft(
     return "\n".join(lines) + "\n"
 
 
-def _short(text: str) -> str:
-    """The beginning of a message, for a comment, with files by their names."""
-    text = re.sub(r"\S*/(?=[\w.-]+\.\w+:\d)", "", text)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} ..."
+_ENDS = {"first": {"first", "start", "sop", "sof", "clear", "clr"}, "last": {"last", "tlast", "eop", "eof"}}
+"""Words of inputs that mark the first and the last of the transfers that bring the operands."""
 
 
-def _elaborated(design: Design, vhdl: Vhdl | None) -> tuple[Module, list[str]]:
-    """The top of a design, as a comment what was left out for it: a text that is refused is read without what
-    synthesis leaves out.
-
-    Raises:
-        ElaborationError: no simulator takes it either way.
-    """
-
-    def read(design: Design) -> Module:
-        return read_entity(design, vhdl) if vhdl else read_ports(design)
-
-    try:
-        return read(design), []
-    except ElaborationError as refused:
-        texts = files_without_off(design.sources)
-        if not texts:
-            raise
-        with tempfile.TemporaryDirectory(prefix="mmagold_init_") as name:
-            moved = {path: Path(name) / f"{at}_{path.name}" for at, path in enumerate(texts)}
-            for path, text in texts.items():
-                write(moved[path], text)
-            sources = [moved.get(path, path) for path in design.sources]
-            include = [*design.include, *dict.fromkeys(path.parent for path in moved)]
-            try:
-                module = read(replace(design, sources=sources, include=include))
-            except ElaborationError:
-                raise refused from None
-        why = " ".join(str(refused).split())
-        return module, [
-            "# Read without what stands between the pragmas translate_off and translate_on, as by synthesis: "
-            f"with it {why}"
-        ]
+def _in_beats(roles: _Roles, unit: Instruction | None, layout: WordLayout | None) -> tuple[int, str]:
+    """In how many transfers a and b come, where their ports have room for an equal part of the elements, and
+    what `input` says of it; 1 and nothing for all at once."""
+    items = [item for item in layout.fields if item.name in ("a", "b")] if layout is not None else []
+    ports = {item.name: roles.found.roles.get(item.name) for item in items}
+    counts = {item.width / port.width for item in items if (port := ports[item.name]) is not None}
+    beats = int(next(iter(counts), 1))
+    if (
+        counts != {beats}
+        or not 1 < beats <= MOST_BEATS
+        or unit is None
+        or unit.state
+        or not roles.port("in_valid")
+    ):
+        return 1, ""
+    marks = {end: [n for n in roles.left if words & set(words_of(n))][:1] for end, words in _ENDS.items()}
+    roles.left[:] = [name for name in roles.left if [name] not in marks.values()]
+    return beats, f", beats: {beats}" + "".join(f", {end}: {n[0]}" for end, n in marks.items() if n)
 
 
 def _paths(paths: Iterable[Path], folder: Path) -> str:
@@ -479,8 +478,14 @@ def _find_loads(roles: _Roles, module: Module, structure: Structure) -> None:
     if free and first and len(turns) == 1:
         value = loads(turns, first).get(turns[0], "")
         if value.startswith(EITHER):
-            roles.turn = _signal_of(turns[0], low=value.endswith("0"))
+            taken = {role: loads(turns, [role]).get(turns[0], "")[-1:] for role in first}
+            value = "1" if len(set(taken.values())) > 1 else value[-1]
+            roles.turn = _signal_of(turns[0], low=value == "0")
             roles.left.remove(turns[0])
+            # What stands still while it loads comes in the next cycle, with all that comes after it.
+            still = [role for role in first if taken[role] not in ("", value)]
+            after = [role for role in roles.registers if role not in first] if still else []
+            roles.registers |= {role: roles.registers[role] - 1 for role in (*still, *after)}
 
 
 def _take_what_is_left(roles: _Roles, module: Module, fields: Mapping[str, Field] | None) -> None:
@@ -493,6 +498,7 @@ def _take_what_is_left(roles: _Roles, module: Module, fields: Mapping[str, Field
         wide = [name for name in roles.left if module.ports[name].width > 1 and not module.ports[name].items]
         if fields is not None:
             fits = [name for name in wide if module.ports[name].width == fields[role].width]
+            fits = fits or [name for name in wide if _a_part(module.ports[name], fields[role])]
         elif (first := roles.found.roles.get("a")) is not None:
             fits = [name for name in wide if role == "b" and module.ports[name].width == first.width]
         else:
@@ -502,6 +508,13 @@ def _take_what_is_left(roles: _Roles, module: Module, fields: Mapping[str, Field
             roles.found.roles[role] = Candidate((fits[0],), "input", module.ports[fits[0]].width, ())
             roles.found.doubts[role] = fits[1:]
             roles.left.remove(fits[0])
+
+
+def _a_part(port: Port, item: Field) -> bool:
+    """Whether a port has room for an equal part of the elements of an operand, which may come in several
+    transfers."""
+    parts, rest = divmod(item.width, port.width)
+    return not rest and 1 < parts <= MOST_BEATS and item.elements % parts == 0
 
 
 _PARTS = ("m|man|mant|mantissa|f|frac|fraction|sig|significand", "e|exp|exponent", "s|sign|sgn")
@@ -647,7 +660,7 @@ def _guessed(candidates: list[str], roles: _Roles) -> list[str]:
 # Clock, reset, handshake ------------------------------------------------------------------------------------
 
 
-def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str]:
+def _timing(module: Module, roles: _Roles, unit: Instruction | None, beats: str = "") -> list[str]:
     clock, reset = roles.port("clock"), roles.port("reset")
     lines = [f"clock: {_scalar(clock)}{roles.guess('clock')}"] if clock else ["# clock: clk"]
     if reset and not roles.reset_clears:
@@ -659,7 +672,7 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
         )
     lines.append("handshake:")
     out_valid = roles.port("out_valid")
-    given = _input(roles) if clock else []
+    given = [_with_beats(each, beats) for each in _input(roles)] if clock else []
     if given and out_valid:
         out_ready = roles.port("out_ready")
         ready = bool(roles.port("in_ready") or out_ready or any(ready for _, ready, _ in roles.valids))
@@ -670,9 +683,9 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
         enable = roles.port("enable")
         lines += [
             f"  kind: latency{GUESS}: there is no pair of valid ports",
-            _latency(roles),
+            _latency(roles, beats),
         ]
-        lines += _input(roles, ready=False)
+        lines += [_with_beats(each, beats) for each in _input(roles, ready=False)]
         if roles.turn is not None:
             why = "it loads an operand, and the sum waits for it"
             lines.append(f"  input: {{valid: {roles.turn}}}{GUESS}: {why}")
@@ -685,19 +698,35 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None) -> list[str
         ]
         if unit is not None and unit.state and not given:
             ones = [name for name in roles.left if module.ports[name].width == 1]
-            lines.append(
-                f"  # input: {{valid: PORT}}{GUESS}: which cycles count? one of {', '.join(ones) or 'none'}"
-            )
+            if ones:
+                roles.left.remove(ones[0])
+                others = f", or {_some(ones[1:])}" if ones[1:] else ""
+                lines.append(
+                    f"  input: {{valid: {_signal_of(ones[0], _LOW.search(ones[0]) is not None)}}}{GUESS}: "
+                    f"which cycles count is not known{others}"
+                )
+            else:
+                lines.append("  idle: zero  # no port says which cycles count: a and b are 0 in the others")
     else:
         lines.append(f"  kind: combinational{GUESS}: there is no clock")
     return lines
 
 
-def _latency(roles: _Roles) -> str:
+def _with_beats(line: str, beats: str) -> str:
+    """The line of the input, of which the operands come in several transfers."""
+    text, brace, rest = line.partition("}")
+    return (
+        f"{text}{beats}{brace}{rest or f'{GUESS}: a and b have room for a part of the elements'}"
+        if beats
+        else line
+    )
+
+
+def _latency(roles: _Roles, beats: str) -> str:
     """The line of the latency: measured, where that is possible and it is not known."""
     if roles.at_once:
         return "  latency: 0    # the operands reach the result without a register"
-    if not roles.reset_clears and roles.clear.given != "before_operands":
+    if not roles.reset_clears and roles.clear.given != "before_operands" and not beats:
         return "  latency: measure    # or the number of cycles"
     why = "one register" if roles.stages == 1 else "or more; count the registers"
     return f"  latency: {max(roles.stages, 1)}{GUESS}: {why} between the operands and the result"
@@ -920,8 +949,9 @@ def _arrangement(names: list[str], module: Module, item: Field | None, doubt: st
     if item and item.elements == 1 < len(names) and sum(widths) == item.width:
         return f"{{port: {ports}, bits: [{', '.join(map(str, widths))}]}}{doubt}"
     if item and count * width != item.width:
-        if len(names) == 1 and not array and width > item.width:
-            text = f"{{port: {ports}, partial: true}}"
+        if len(names) == 1 and width >= item.bits and count * width > item.width:  # or a lane of several
+            lanes = f"array: {array}, " if array else ""
+            text = f"{{port: {ports}, {lanes}partial: true}}"
         return f"{text}{GUESS}: {count * width} bits, but the operand has {item.elements} x {item.bits}"
     return text + doubt
 

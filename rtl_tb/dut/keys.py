@@ -87,6 +87,29 @@ _HOLD = Key(
     "`released`: as `valid`, and then valid is low for a cycle",
     None,
 )
+MAX_AHEAD = 16
+"""Cycles by which a valid may come before its result: one is usual."""
+MOST_BEATS = 64
+"""Transfers of one dot product: the adapter has a register and a word for each."""
+_AT_A_BEAT = _signal(
+    Key(
+        "given",
+        Choice(("freely", "with_operands")),
+        "`with_operands`: low while valid is low; else it has any value then",
+        "freely",
+    )
+)
+_BEATS = (
+    Key(
+        "beats",
+        Integer(2, MOST_BEATS),
+        "transfers that bring the elements of a and b, the lowest first; c comes with each",
+        1,
+        excludes=("hold",),
+    ),
+    Key("first", _AT_A_BEAT, "a port that is active in the first beat", None, needs=("beats",)),
+    Key("last", _AT_A_BEAT, "a port that is active in the last beat", None, needs=("beats",)),
+)
 CHANNEL = Mapping(
     (
         Key("operands", _FILES, "the operands that come by this handshake"),
@@ -98,6 +121,13 @@ _OUT_VALID = Key(
     "valid",
     _signal(
         Key("level", Flag(), "whether it stays active until the next operands", False),
+        Key(
+            "ahead",
+            Integer(0, MAX_AHEAD),
+            "clock cycles by which it comes before its result; for outputs without a ready",
+            0,
+            excludes=("level",),
+        ),
         Key(
             "only_if",
             Choice(("operands",)),
@@ -117,7 +147,7 @@ HANDSHAKE = Variants(
             (
                 Key(
                     "input",
-                    Either(Mapping((_IN_VALID, _IN_READY, _HOLD)), Many(CHANNEL, 2)),
+                    Either(Mapping((_IN_VALID, _IN_READY, _HOLD, *_BEATS)), Many(CHANNEL, 2)),
                     "valid and ready of the operands; a list of channels if operands have several handshakes",
                 ),
                 Key(
@@ -131,7 +161,7 @@ HANDSHAKE = Variants(
         ),
         "valid": Mapping(
             (
-                Key("input", Mapping((_IN_VALID, _HOLD)), "valid of the operands"),
+                Key("input", Mapping((_IN_VALID, _HOLD, *_BEATS)), "valid of the operands"),
                 Key("output", Mapping((_OUT_VALID,)), "valid of the result"),
                 _INTERVAL,
             )
@@ -140,7 +170,7 @@ HANDSHAKE = Variants(
             (
                 Key(
                     "input",
-                    Mapping((Key("valid", _IN_VALID.value, _IN_VALID.meaning, None), _HOLD)),
+                    Mapping((Key("valid", _IN_VALID.value, _IN_VALID.meaning, None), _HOLD, *_BEATS)),
                     "valid of the operands",
                     None,
                 ),
@@ -151,6 +181,13 @@ HANDSHAKE = Variants(
                 ),
                 Key("enable", _signal(), "a port that stops the whole pipeline", None),
                 _INTERVAL,
+                Key(
+                    "idle",
+                    Choice(("zero",)),
+                    "of an accumulator that adds in every cycle: a and b are zero in cycles without a vector",
+                    None,
+                    excludes=("input",),
+                ),
             )
         ),
         "combinational": Mapping(()),

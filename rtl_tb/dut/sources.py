@@ -184,7 +184,7 @@ def in_vhdl(files: Iterable[Path]) -> bool:
 
 def packages_first(files: Iterable[Path]) -> tuple[Path, ...]:
     """The same files, those before the others that define packages, each behind those that it uses."""
-    texts = {path: _text(path) for path in files}
+    texts = {path: text_of(path) for path in files}
     home = {name: path for path, text in texts.items() for name in _PACKAGE.findall(text)}
     ordered: dict[Path, None] = {}
     under_way: set[Path] = set()
@@ -215,7 +215,7 @@ def options(
     return [*relative, *(f"-I{path}" for path in include), *macros, *folders, *suffix]
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
     """Without comments; nothing of a file that is not there, of which the simulator complains."""
     try:
         return _COMMENT.sub(" ", read(path))

@@ -202,6 +202,10 @@ class Structure:
             if not each.memory and all(values.get(d, d) in ("0", "1") for d in each.d)
         }
 
+    def registers_at(self, outputs: Sequence[Port]) -> set[int]:
+        """The registers that outputs show as they are."""
+        return {self._of[bit] for port in outputs for bit in self.bits(port) if bit in self._of}
+
     def reaches(self, source: Port, output: Port, through_registers: bool = True) -> bool:
         """Whether an output depends on any bit of an input."""
         found, _ = self._cone(self.bits(output), through_registers)
@@ -231,16 +235,22 @@ class Structure:
         return None
 
     def loads(
-        self, controls: Sequence[Port], sources: Sequence[Port], reset: Port | None = None, low: bool = False
+        self,
+        controls: Sequence[Port],
+        sources: Sequence[Port],
+        reset: Port | None = None,
+        low: bool = False,
+        behind: int = 1,
     ) -> dict[str, str]:
         """The inputs of one bit that let registers take what comes from these sources, and the value with
-        which they do; with the other these registers keep what they have. The reset is inactive. What an
+        which they do; with the other these registers keep what they have, or are cleared. The reset is
+        inactive. What an
         input does not decide alone it may decide while the other ones are 0: either of two moves a weight on.
         Of an input with which some take and others keep, the value with which a register next to the sources
         takes, behind EITHER."""
         wanted, takes = {bit for port in sources for bit in self.bits(port)}, list[_Register]()
         before = [(register, self._cone(register.d, False)[0]) for register in self._registers]
-        for _ in range(2):  # the registers of the sources, and one behind them
+        for _ in range(1 + behind):  # the registers of the sources, and those behind them
             more = [each for each, bits in before if not each.latch and wanted & bits and each not in takes]
             takes += more
             wanted |= {bit for register in more for bit in register.q}
@@ -251,7 +261,7 @@ class Structure:
             bits = self.bits(port)
             for others in (idle, zeros) if len(bits) == 1 else ():
                 zero, one = (self._resolved({**others, bits[0]: value}) for value in "01")
-                keep = [(_holds(each, zero), _holds(each, one)) for each in takes]
+                keep = [(_takes_nothing(each, zero), _takes_nothing(each, one)) for each in takes]
                 changes = [value for change, value in _TAKES_WITH.items() if change in keep]
                 if changes:
                     first = next(_TAKES_WITH[change] for change in keep if change in _TAKES_WITH)
@@ -380,7 +390,7 @@ def _register(cell: Mapping[str, Any]) -> _Register:
 EITHER = "either "
 """Before the value of an input with which one register takes what comes while others keep what they have."""
 _TAKES_WITH = {(True, False): "1", (False, True): "0"}
-"""The value of an input with which a register takes what comes, by whether it keeps its own with 0 and 1."""
+"""The value of an input with which a register takes what comes, by whether it takes nothing with 0 and 1."""
 
 
 def _holds(register: _Register, values: Values) -> bool:
@@ -390,6 +400,13 @@ def _holds(register: _Register, values: Values) -> bool:
             return True
     return not register.memory and all(
         values.get(d, d) == q for q, d in zip(register.q, register.d, strict=True)
+    )
+
+
+def _takes_nothing(register: _Register, values: Values) -> bool:
+    """Whether a register keeps what it has, or becomes a constant."""
+    return _holds(register, values) or (
+        not register.memory and all(values.get(d, d) in ("0", "1") for d in register.d)
     )
 
 

@@ -328,8 +328,10 @@ def read_entity(design: Design, vhdl: Vhdl) -> Entity:
             # The ports come before time 0. A unit that fails there, before its reset, has elaborated; what it
             # said belongs to its check.
             if not _RAN.search(text):
+                alone = "not in range for generic" in text and generics
+                why = "; it looks at each generic before it sets the others: set them in an entity of yours"
                 raise ElaborationError(
-                    f"{simulator.version_text} refused {what}: {first_complaint(text)}"
+                    f"{simulator.version_text} refused {what}: {first_complaint(text)}{why * bool(alone)}"
                 ) from error
     return _entity(top, text.splitlines())
 

@@ -91,6 +91,8 @@ def transaction(
         raise Unreadable(f"{dut.name} is VHDL, of which no netlist is read; `mmagold rtl check` runs it")
     if dut.handshake.kind == "latency" and dut.handshake.latency is None:
         raise Unreadable(f"{dut.name}: its latency is to be measured; give it in cycles")
+    if dut.handshake.beats > 1:
+        raise Unreadable(f"{dut.name}: its operands come in several transfers; `mmagold rtl check` runs it")
     module = read(dut)
     _check_one_reading(dut, module)
     reset = dut.reset.cycles if dut.reset else 1  # the wrapper has registers of its own

@@ -45,7 +45,12 @@ class InitiationInterval:
                 f"interval: {cycles} in {file}{place}"
             )
         if self.handshake.hold and not now.hold:
-            said.append(("the operands stay until the result is there", "hold: operands under input"))
+            what = {
+                "valid": " with their valid",
+                "released": " with their valid, which then is low for a cycle",
+            }
+            held = f"the operands stay{what.get(self.handshake.hold, '')} until the result is there"
+            said.append((held, f"hold: {self.handshake.hold} under input"))
         if self.handshake.level and not now.level:
             level = f"{{port: {now.out_valid}, level: true}}"
             said.append((f"'{now.out_valid}' counts only where it rises", f"valid: {level} under output"))
@@ -114,7 +119,7 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
     # bit.
     wide = 64
     low, high = shake.interval, max(wide, 2 * (shake.latency or 0))
-    fixed = shake.kind == "valid_ready" or shake.hold or shake.level
+    fixed = shake.kind == "valid_ready" or shake.hold or shake.level or shake.beats > 1
     # If another handshake is what the unit needs, at most one of this many failing vectors still fails with
     # it: faults of the arithmetic may be left.
     fewer = 4
@@ -134,13 +139,17 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
 
 def _held(shake: Handshake) -> Iterator[Handshake]:
     """The handshake with operands that stay, with a valid of the result that counts where it rises, and with
-    both."""
-    for hold, level in ((True, False), (False, True), (True, True)):
-        yield replace(
-            shake,
-            hold=shake.hold or ("operands" if hold else None),
-            level=shake.level or (level and shake.out_valid is not None),
-        )
+    both; then with a valid of the operands that stays, and is low for a cycle."""
+    if shake.beats > 1:
+        return
+    ways = (("operands", False), (None, True), ("operands", True), ("valid", False), ("released", False))
+    for hold, level in ways:
+        if hold not in ("valid", "released") or shake.in_valid is not None:
+            yield replace(
+                shake,
+                hold=shake.hold or hold,
+                level=shake.level or (level and shake.out_valid is not None),
+            )
 
 
 def _only_if_ready(shake: Handshake) -> Handshake | None:

@@ -1,8 +1,9 @@
-"""Which of a unit's reset, valid, ready and enable mean the other thing with 1 than its description says.
+"""Which of a unit's reset, valid, ready and enable mean the other thing with 1 than its description says,
+and which inputs of one bit it ties to the wrong value.
 
 Each is tried turned over, alone and then with its fellow: where the unit then answers and keeps the
-handshake, and did not before, that is its polarity. What comes of the wrong one is no result of the
-arithmetic, and nothing is built on it.
+handshake, and did not before, that is its polarity, or its value. What comes of the wrong one is no
+result of the arithmetic, and nothing is built on it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ from rtl_tb.runs.verdict import Verdict, judge, silent
 _TOGETHER = (("input valid", "output valid"), ("input ready", "output ready"))
 """Signals that somebody who makes one active low makes active low, too."""
 
+
+_CONSTANT = "constant"
+"""The role of an input of one bit that is tied: active high where it is 1."""
+_CONSTANTS = 6
+"""Constants that are tried: each takes a build."""
 
 Signals = tuple[tuple[str, str, bool], ...]
 """Of each its role, its port, and whether it is said to be active low."""
@@ -48,13 +54,21 @@ class Polarity:
 def said(signals: Signals) -> str:
     """What these signals are."""
     return " and ".join(
-        f"the {name} '{port}' is active {_word(not low)}, not {_word(low)}" for name, port, low in signals
+        f"the input '{port}' is tied to {int(not low)}"
+        if name == _CONSTANT
+        else f"the {name} '{port}' is active {_word(not low)}, not {_word(low)}"
+        for name, port, low in signals
     )
 
 
 def advice(dut: Dut, signals: Signals) -> str:
     """What to do about them."""
-    keys = " and ".join(dict.fromkeys(f"active: {_word(not low)}" for _, _, low in signals))
+    keys = " and ".join(
+        dict.fromkeys(
+            f"{port}: {int(low)} under constants" if name == _CONSTANT else f"active: {_word(not low)}"
+            for name, port, low in signals
+        )
+    )
     return f"if it is meant so, write {keys} in {dut.file.name}, else correct the RTL"
 
 
@@ -101,7 +115,7 @@ def _suspect(verdict: Verdict, dut: Dut) -> bool:
     if silent(verdict):
         return True
     answers_itself = dut.handshake.kind in ("valid", "valid_ready")
-    if answers_itself and not verdict.outcome.failures:
+    if answers_itself and not verdict.outcome.failures and not dut.constants:
         return False
     # Least share of failing vectors for which a polarity is tried: the wrong one hardly leaves any.
     failing = 0.5
@@ -135,6 +149,8 @@ def choices(dut: Dut) -> Iterator[Signals]:
     yield from sets
     if len(signals) > 2:
         yield tuple(signals.values())
+    tied = [(_CONSTANT, name, value == 0) for name, value in dut.constants.items() if value in (0, 1)]
+    yield from ((signal,) for signal in tied[:_CONSTANTS])
 
 
 def _controls(dut: Dut) -> dict[str, str]:
@@ -148,4 +164,5 @@ def turned_over(dut: Dut, signals: Signals) -> Dut:
         dut = replace(dut, reset=replace(dut.reset, active_low=not dut.reset.active_low))
     ports = frozenset(port for role, port in _controls(dut).items() if role in names)
     shake = replace(dut.handshake, active_low=dut.handshake.active_low ^ ports)
-    return replace(dut, handshake=shake)
+    tied: dict[str, int | str] = {port: int(low) for name, port, low in signals if name == _CONSTANT}
+    return replace(dut, handshake=shake, constants=dut.constants | tied)

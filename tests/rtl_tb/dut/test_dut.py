@@ -154,7 +154,12 @@ MISTAKES = [
         11,
         "key 'kind' is 'axi', expected one of valid_ready, valid, latency, combinational",
     ),
-    ("kind: valid_ready", "kind: valid", 12, "unknown key 'ready', expected one of hold, valid"),
+    (
+        "kind: valid_ready",
+        "kind: valid",
+        12,
+        "unknown key 'ready', expected one of beats, first, hold, last, valid",
+    ),
     ("kind: valid_ready", "kind: combinational", 12, "unknown key 'input'"),
     (OUTPUT, "", 11, "key 'output' is missing"),
     (OUTPUT, OUTPUT + "  interval: 4\n", 14, "unknown key 'interval'"),

@@ -312,6 +312,44 @@ CASES = {
         {"clear ignored": ("if (clear) d <= 0; else ", ""), "clear keeps": ("d <= 0; else", "d <= 1; else")},
         "a: a, b: b, clear: {port: clear, given: before_operands}, d: d",
     ),
+    "adds in every cycle": Case(
+        ACC,
+        "input clear, output reg signed [31:0] d",
+        BODY_OF_SUM.replace("BEFORE", "d")
+        + "always @(posedge clk) if (rst || clear) d <= 0; else d <= next;",
+        "kind: latency, latency: 1, idle: zero",
+        {"clear ignored": ("rst || clear", "rst"), "unsigned": ("+ a * b", "+ $unsigned(a) * b")},
+        "a: a, b: b, clear: {port: clear, given: before_operands}, d: d",
+    ),
+    "a valid one cycle ahead": Case(
+        MUL,
+        "input valid, output reg d_valid, output reg signed [31:0] d",
+        "reg signed [31:0] p; always @(posedge clk) begin d_valid <= valid && !rst; p <= a * b; d <= p; end",
+        "kind: valid, input: {valid: valid}, output: {valid: {port: d_valid, ahead: 1}}",
+        {"with its data": ("d <= p", "d <= a * b")},
+    ),
+    "beats with a mark at the last": Case(
+        MUL.replace("{k: 1}", "{k: 6}").replace("s8", "s4"),
+        "input tvalid, tlast, output tready, output reg d_valid, input d_ready, output reg signed [31:0] d",
+        "reg signed [31:0] sum; assign tready = !d_valid || d_ready;\n"
+        "wire signed [31:0] next = sum + $signed(a[3:0]) * $signed(b[3:0]) + $signed(a[7:4]) * $signed(b[7:4]);\n"
+        "always @(posedge clk) if (rst) begin sum <= 0; d_valid <= 0; end else if (tready) begin\n"
+        "  d_valid <= tvalid && tlast; if (tvalid) begin sum <= tlast ? 0 : next; if (tlast) d <= next; end end",
+        "kind: valid_ready, input: {valid: tvalid, ready: tready, beats: 3, last: tlast}, "
+        "output: {valid: d_valid, ready: d_ready}",
+        {
+            "the last counts without valid": ("tvalid && tlast", "tlast"),
+            "not cleared": ("tlast ? 0 : next", "next"),
+            "the last left out": ("d <= next", "d <= sum"),
+        },
+    ),
+    "beats with a clear at the first": Case(
+        MUL.replace("{k: 1}", "{k: 4}"),
+        "input en, clear, output reg signed [31:0] d",
+        "always @(posedge clk) if (rst || clear) d <= en ? a * b : 0; else if (en) d <= d + a * b;",
+        "kind: latency, latency: 1, input: {valid: en, beats: 4, first: {port: clear, given: with_operands}}",
+        {"without enable": ("else if (en)", "else"), "not cleared": ("|| clear", "")},
+    ),
     "reset is the only clear": Case(
         ACC,
         "input valid, output reg d_valid, output reg signed [31:0] d",

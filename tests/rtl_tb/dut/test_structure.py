@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from golden.errors import SpecError
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.init import draft
+from rtl_tb.dut.init import Given, draft
 from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.dut.structure import Reset, Structure, structure_of
 from rtl_tb.dut.wrapper import write_wrapper
@@ -134,7 +133,7 @@ def test_a_pulse_of_any_name_that_travels_to_the_valid(tmp_path: Path) -> None:
     text, values = drafted(tmp_path, rtl)
     assert values["handshake"]["input"] == {"valid": "do_mul"}
     assert "GUESS: it comes to valid through registers" in line(text, "input")
-    assert values["constants"] == {"quick": 0, "flush": 0}
+    assert values["constants"] == {"quick": 1, "flush": 0}  # without quick an operand has no effect
 
 
 @pytest.mark.parametrize(("edge", "low"), [("posedge", False), ("negedge", True)])
@@ -377,14 +376,124 @@ def test_parameters_without_a_default_are_named_with_their_option(tmp_path: Path
         drafted(tmp_path, rtl)
 
 
-def test_a_mac_without_valid_is_refused_with_what_to_write(tmp_path: Path) -> None:
+def test_a_mac_without_valid_gets_zeros(tmp_path: Path) -> None:
     rtl = (
         "module u (input clk, rst, clr, input signed [7:0] a, b, output logic signed [31:0] acc);\n"
         "always_ff @(posedge clk) if (rst | clr) acc <= 0; else acc <= acc + 32'(a * b);\nendmodule\n"
     )
     (tmp_path / "dut.yaml").write_text(drafted(tmp_path, rtl, MAC)[0], encoding="utf-8")
-    with pytest.raises(SpecError, match=r"input: \{valid: PORT\}.* a module around it"):
-        load_dut(tmp_path / "dut.yaml")
+    dut = load_dut(tmp_path / "dut.yaml")
+    assert dut.handshake.idle_zero and dut.ports["clear"].given == "before_operands"
+
+
+def test_an_input_of_one_bit_that_is_left_may_say_what_counts(tmp_path: Path) -> None:
+    rtl = (
+        "module u (input clk, rst, more, input signed [7:0] a, b, output logic signed [31:0] acc);\n"
+        "always_ff @(posedge clk) if (rst) acc <= 0; else if (more) acc <= acc + 32'(a * b);\nendmodule\n"
+    )
+    _, values = drafted(tmp_path, rtl, MAC)
+    assert values["handshake"]["input"] == {"valid": "more"}  # type: ignore[index]
+    assert "constants" not in values
+
+
+def test_an_enable_without_which_the_sum_is_zero_clears_it(tmp_path: Path) -> None:
+    rtl = (
+        "module u (input clk, rst_n, ena, input signed [7:0] a, b, output logic signed [31:0] acc);\n"
+        "  wire signed [31:0] next = ena ? acc + 32'(a * b) : 0;\n"
+        "  always_ff @(posedge clk or negedge rst_n) if (!rst_n) acc <= 0; else acc <= next;\nendmodule\n"
+    )
+    (tmp_path / "dut.yaml").write_text(drafted(tmp_path, rtl, MAC)[0], encoding="utf-8")
+    dut = load_dut(tmp_path / "dut.yaml")
+    at = dut.ports["clear"]
+    assert (at.ports, at.active_low, at.given) == (("ena",), True, "before_operands")
+    assert dut.handshake.idle_zero
+
+
+CELL = """module u (input clk, rst_n, load, en, clr, shift, input signed [7:0] x, w, input signed [31:0] psum,
+    output logic shift_d, output logic signed [31:0] d);
+  logic signed [7:0] kept, xq;
+  logic signed [31:0] c;
+"""
+WITH_C = (
+    "unit: mac\nshape: {k: 1}\nformats: {a: s8, b: s8, c: s32, d: s32}\nsteps:\n"
+    "  - multiply: {to: products}\n"
+    "  - sum: {of: [products, c], to: total}\n"
+    "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+)
+
+
+def test_a_control_that_goes_to_a_neighbour_is_no_valid(tmp_path: Path) -> None:
+    """It leaves one register early. What clears a weight is not what loads it, and an enable that does not
+    stop the whole cell is tied."""
+    rtl = (
+        CELL
+        + "  always_ff @(posedge clk) if (!rst_n) {kept, xq, d, shift_d} <= 0; else begin shift_d <= shift;\n"
+        + "    if (clr) kept <= 0; else if (load) kept <= w;\n"
+        + "    if (shift) xq <= x; if (en) d <= psum + xq * kept;\n"
+        + "  end\nendmodule\n"
+    )
+    _, values = drafted(tmp_path, rtl, WITH_C)
+    assert values["handshake"] == {"kind": "latency", "latency": "measure"}
+    assert values["constants"] == {"load": 1, "clr": 0, "en": 1, "shift": 1}
+    assert values["ports"]["c"] == {"port": "psum", "later": 1}  # type: ignore[index]
+
+
+def test_what_stands_still_while_a_weight_is_loaded_comes_later(tmp_path: Path) -> None:
+    rtl = (
+        CELL
+        + "  assign d = c + x * kept; assign shift_d = 0;\n"
+        + "  always_ff @(posedge clk) if (!rst_n) begin kept <= 0; c <= 0; end\n"
+        + "    else if (load) kept <= w; else if (en) c <= psum;\nendmodule\n"
+    )
+    _, values = drafted(tmp_path, rtl, WITH_C)
+    assert values["handshake"]["input"] == {"valid": "load"}  # type: ignore[index]
+    later = {name: at["later"] for name, at in values["ports"].items() if isinstance(at, dict)}  # type: ignore[attr-defined]
+    assert later == {"a": 2, "c": 1} and values["constants"]["en"] == 1  # type: ignore[index]
+
+
+def test_operands_of_which_the_ports_have_room_for_a_part(tmp_path: Path) -> None:
+    """They come in several transfers, of which an input marks the last."""
+    rtl = (
+        "module u (input clk, rst, tvalid, tlast, input signed [15:0] act, wgt,\n"
+        "    output logic ok, output logic signed [31:0] d);\n  logic signed [31:0] sum;\n"
+        "  wire signed [31:0] next = sum + $signed(act[7:0]) * $signed(wgt[7:0])\n"
+        "    + $signed(act[15:8]) * $signed(wgt[15:8]);\n"
+        "  always_ff @(posedge clk) if (rst) {ok, sum, d} <= 0; else begin ok <= tvalid & tlast; d <= next;\n"
+        "    if (tvalid) sum <= tlast ? 0 : next; end\nendmodule\n"
+    )
+    text, values = drafted(
+        tmp_path, rtl, WITH_C.replace("{k: 1}", "{k: 8}").replace(" c: s32,", "").replace(", c]", "]")
+    )
+    assert values["handshake"]["input"] == {"valid": "tvalid", "beats": 4, "last": "tlast"}  # type: ignore[index]
+    assert values["ports"] == {"a": "act", "b": "wgt", "d": "d"} and "GUESS: a and b have room" in text
+    (tmp_path / "dut.yaml").write_text(text, encoding="utf-8")
+    write_wrapper(load_dut(tmp_path / "dut.yaml"), tmp_path / "out")
+
+
+def test_files_that_the_top_does_not_need_are_left_out(tmp_path: Path) -> None:
+    """Such as an old copy of a module, which no simulator takes beside the new one."""
+    rtl = "module cell (input [7:0] a, b, output [15:0] d); assign d = a * b; endmodule\n"
+    (tmp_path / "u.sv").write_text(rtl.replace("cell", "u"), encoding="utf-8")
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.sv").write_text(f"module frame;\n  u i ();  // {name}\nendmodule\n")
+    text = draft([tmp_path / f"{name}.sv" for name in ("old", "u", "new")], "u", None, tmp_path)
+    assert yaml.safe_load(text)["sources"] == ["u.sv"]
+    assert "# Without files that the top does not need: else " in text
+
+
+def test_a_file_that_is_missing_is_looked_for(tmp_path: Path) -> None:
+    for folder, text in {
+        "core/u.sv": '`include "widths.svh"\nmodule u (input [`W:0] a, output [`W:0] d);\n'
+        "  inner i (a, d);\nendmodule\n",
+        "lib/cells.sv": "module inner (input [7:0] a, output [7:0] d); assign d = a; endmodule\n",
+        "inc/widths.svh": "`define W 7\n",
+    }.items():
+        (tmp_path / folder).parent.mkdir(exist_ok=True)
+        (tmp_path / folder).write_text(text, encoding="utf-8")
+    with pytest.raises(ElaborationError, match=r"it is in \S*/inc: -I of rtl init"):
+        draft([tmp_path / "core" / "u.sv"], "u")
+    with pytest.raises(ElaborationError, match=r"lib/cells\.sv has it: name that file, too"):
+        draft([tmp_path / "core" / "u.sv"], "u", given=Given(include=[tmp_path / "inc"]))
 
 
 def test_names_that_begin_with_a_dollar_are_read(tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ def test_a_unit_whose_signals_are_active_low_passes(tmp_path):
         3,
         [
             (LATENCY, "rst", "the reset 'rst' is active low"),
+            (VALID, "en", "the input 'en' is tied to 1"),
             (VALID, "vi", "the input valid 'vi' is active low"),
             (LATENCY, "en", "the enable 'en' is active low"),
             (LATENCY, "vi", "the input valid 'vi' is active low"),
