@@ -45,11 +45,11 @@ class InitiationInterval:
                 f"interval: {cycles} in {file}{place}"
             )
         if self.handshake.hold and not now.hold:
-            what = {
-                "valid": " with their valid",
-                "released": " with their valid, which then is low for a cycle",
+            low = {
+                "valid": ", with their valid",
+                "released": ", with their valid, which then is low for a cycle",
             }
-            held = f"the operands stay{what.get(self.handshake.hold, '')} until the result is there"
+            held = f"the operands stay until the result is there{low.get(self.handshake.hold, '')}"
             said.append((held, f"hold: {self.handshake.hold} under input"))
         if self.handshake.level and not now.level:
             level = f"{{port: {now.out_valid}, level: true}}"
