@@ -15,6 +15,8 @@ from golden.model.program_text import CORE
 from golden.paths import cache_folder
 
 SOURCES = ("mg_general.c", "mg_observe.c", "mg_gather.c", "mg_run.c")
+_RUNTIME = Path(__file__).with_name("runtime.c")
+"""Memory for the core. A C library would have to be compiled first, in 40 seconds of processor time."""
 EXPORTS = (
     "malloc",
     "free",
@@ -29,9 +31,11 @@ EXPORTS = (
 COMPILER = "ziglang"
 """The Python package that compiles it."""
 _FLAGS = (
-    *("-target", "wasm32-wasi", "-mexec-model=reactor", "-std=gnu11", "-Oz", "-ffp-contract=off"),
+    *("-target", "wasm32-freestanding", "-Wl,--no-entry", "-std=gnu11", "-Oz", "-ffp-contract=off"),
     *("-DMG_GENERAL_ONLY", "-Wl,--strip-all", *(f"-Wl,--export={name}" for name in EXPORTS)),
 )
+_HEADERS = ("wasm-wasi-musl", "generic-musl")
+"""Folders of the compiler with the headers of a C library, of which only declarations are read."""
 
 
 def available() -> bool:
@@ -52,7 +56,7 @@ def compile_core() -> bytes:
         out = Path(folder, "core.wasm")
         command = [sys.executable, "-m", COMPILER, "cc", *_FLAGS, f'-DMG_DIGEST="{digest(CORE)}"']
         done = subprocess.run(
-            [*command, *SOURCES, "-o", str(out)],
+            [*command, *_included(), *SOURCES, str(_RUNTIME), "-o", str(out)],
             cwd=CORE,
             env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(_compiler_cache(Path(folder)))},
             capture_output=True,
@@ -65,6 +69,14 @@ def compile_core() -> bytes:
             )
             raise DocsError(f"the C core did not compile to WebAssembly: {reason}")
         return out.read_bytes()
+
+
+def _included() -> list[str]:
+    """The options that name the folders of headers."""
+    spec = importlib.util.find_spec(COMPILER)
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).parent / "lib" / "libc" / "include"
+    return [option for name in _HEADERS for option in ("-isystem", str(folder / name))]
 
 
 def _compiler_cache(temporary: Path) -> Path:

@@ -18,7 +18,7 @@ from golden.publish.explorer import build, wasm
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The site takes minutes to build, the explorer one where zig's cache is empty: tests of both are long.
+    """The site takes minutes to build, and a browser opens the explorer: tests of both are long.
     `make test-all` installs the browser that opens them."""
     for item in items:
         if {"site", "explorer"} & {*getattr(item, "fixturenames", ())}:

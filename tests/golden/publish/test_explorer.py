@@ -142,6 +142,28 @@ def test_a_fault_in_the_core_would_be_found(page: ExplorerPage) -> None:
     assert told(json.loads(text))["steps"] != told(ins.trace(**given).as_dict())["steps"]
 
 
+ALLOCATED = """async () => {
+  const { exports } = mmagoldExplorer.api.library().core;
+  const before = exports.memory.buffer.byteLength;
+  const held = [];
+  for (let i = 0; i < 20000; i++) {
+    if (held.length < 100 && i % 7 % 2) held.push([exports.malloc(i * 37 % 5000), i * 37 % 5000]);
+    else if (held.length) exports.free(held.splice(i * 13 % held.length, 1)[0][0]);
+  }
+  held.sort((one, other) => one[0] - other[0]);
+  const apart = held.every(([at, size], i) => at % 16 === 0 && (!i || held[i - 1][0] + held[i - 1][1] <= at));
+  held.forEach(([at]) => exports.free(at));
+  const grown = exports.memory.buffer.byteLength - before;
+  return { apart, count: held.length, grown, none: exports.malloc(2 ** 31) };
+}"""
+
+
+def test_blocks_of_memory_lie_apart_and_are_used_again(page: ExplorerPage) -> None:
+    """Also the largest, which there is no memory for, is refused."""
+    found = page.ask(ALLOCATED)
+    assert found["apart"] and found["count"] > 10 and found["grown"] < 1 << 21 and found["none"] == 0
+
+
 ENCODED = """async (architecture, name, operand, texts) => {
   const { encode, parse, library } = mmagoldExplorer.api;
   const unit = await library().unit(architecture, name);

@@ -14,7 +14,6 @@ export class Core {
   // words: what golden/publish/explorer/build.py calls core_words.
   static async load(bytes, words) {
     const { instance } = await WebAssembly.instantiate(bytes, {});
-    instance.exports._initialize?.();
     return new Core(instance.exports, words);
   }
 
