@@ -67,12 +67,7 @@ products."""
 
 def way(ins: Instruction) -> str:
     """How the core runs a unit."""
-    one = ins.engine_of_one
-    assert isinstance(one, engine.Engine)
-    kernels = engine.select_kernels(one.program.operations, ins)
-    if kernels:
-        return "fast form: " + " and ".join(sorted({kernel["fast"] for kernel in kernels}))
-    return "blocks of doubles" if one.in_doubles else "blocks of integers, or the interpreter"
+    return engine.core_path(ins.program, ins)
 
 
 @cache

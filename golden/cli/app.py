@@ -313,7 +313,7 @@ def list_command(
 
 @_own.command()
 def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
-    """Shows one instruction: formats, steps, widths of every register, evidence."""
+    """Shows one instruction: formats, steps, widths of every register, way through the core, evidence."""
     from golden.catalog.lookup import resolve
     from golden.cli import render
     from golden.explain import specification

@@ -92,7 +92,7 @@ def _digest() -> str:
     return digest.hexdigest()
 
 
-def _kept(name: str, make: Callable[[], Any]) -> Any:
+def _cached(name: str, make: Callable[[], Any]) -> Any:
     """What `make` returned for these specs, from a file of the cache where there is one: reading the specs
     takes three times as long as all else that an answer needs."""
     path, digest = cache_folder() / "completion" / f"{name}.json", _digest()
@@ -119,7 +119,7 @@ def _chips() -> dict[str, str]:
         own = {name: name for name in architectures.architectures()}
         return own | {word: chip.name for word, chip in resolver().words.items() if chip.name}
 
-    found: dict[str, str] = _kept("chips", make)
+    found: dict[str, str] = _cached("chips", make)
     return found
 
 
@@ -140,7 +140,7 @@ def _names(chip: str) -> list[str]:
 
         return resolver().known_names(chip)
 
-    found: list[str] = _kept(chip, make)
+    found: list[str] = _cached(chip, make)
     return found
 
 

@@ -163,7 +163,7 @@ def plan(
     if as_json:
         print_json(progress.with_timings(_as_dict(found), timings))
     else:
-        _tell(found)
+        _print_plans(found)
         progress.print_timings(timings)
     if found.plan is None:
         raise typer.Exit(1)
@@ -190,7 +190,7 @@ def _formats(text: str) -> dict[str, str]:
     return {name.strip(): fmt.strip() for name, _, fmt in pairs}
 
 
-def _tell(found: SearchResult) -> None:
+def _print_plans(found: SearchResult) -> None:
     if found.tree is not None:
         typer.echo(str(found.tree))
     if found.plan is None:

@@ -110,10 +110,10 @@ def layout(
         typer.echo(places)
     else:
         for one in places:
-            typer.echo(_said(operand, one))
+            typer.echo(_sentence(operand, one))
 
 
-def _said(operand: str, place: dict[str, int]) -> str:
+def _sentence(operand: str, place: dict[str, int]) -> str:
     """One place as a sentence."""
     element = f"{operand}[{place['row']}][{place['column']}]"
     if "address" in place:

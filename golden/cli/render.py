@@ -16,6 +16,7 @@ from golden.explain.terminal import (
     table,
 )
 from golden.explain.trace import short_text
+from golden.model.engine import core_path
 from golden.model.instruction import Instruction
 from golden.program.program import Operation
 
@@ -94,6 +95,9 @@ def _facts(ins: Instruction) -> Table:
         grid.add_row("block scale", f"one scale for {ins.scale_block} elements")
     if ins.state:
         grid.add_row("accumulator", specification.state_text(ins))
+    units = [unit.stateless for unit in ins.mode_units.values()] or [ins.stateless]
+    paths = dict.fromkeys(core_path(unit.program, unit) for unit in units)
+    grid.add_row("computed by", "; ".join(paths))
     return grid
 
 

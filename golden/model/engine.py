@@ -197,6 +197,15 @@ def _lower_operation(
     return low
 
 
+def core_path(program: Program, signature: Signature) -> str:
+    """The way of a program through the core, as docs/core.md names it; the core itself is not loaded."""
+    kernels = select_kernels(program.operations, signature)
+    if kernels is not None:
+        return "fast form: " + " and ".join(sorted({kernel["fast"] for kernel in kernels}))
+    doubles = fits_doubles(program.operations, signature)
+    return "blocks of doubles" if doubles else "blocks of integers, or the interpreter"
+
+
 class Engine:
     """One program for operands of a signature, loaded into the C core."""
 

@@ -135,8 +135,14 @@ def test_show_and_export(tmp_path: Path) -> None:
     )
     files = {Path(line).name: Path(line) for line in written.stdout.split()}
     assert set(files) == {"u.sv", "dut.yaml", "unit.yaml"} and "module u (" in files["u.sv"].read_text()
-    for name in (SPARSE, SCALED, str(EXAMPLES / "block_scaled.yaml"), "cdna3:v_mfma_f32_16x16x32_fp8_bf8"):
-        assert "evidence" in call("show", name).stdout
+    for name, path in (
+        (SPARSE, "fast form: fda"),
+        (SCALED, "fast form: gdfs"),
+        (str(EXAMPLES / "block_scaled.yaml"), "blocks of doubles"),
+        (str(EXAMPLES / "q15_multiply.yaml"), "blocks of integers, or the interpreter"),
+        ("cdna3:v_mfma_f32_16x16x32_fp8_bf8", "fast form: fdrda"),
+    ):
+        assert f"computed by   {path}\n" in call("show", name).stdout
 
 
 # Names ------------------------------------------------------------------------------------------------------
