@@ -231,7 +231,9 @@ def _different(pair: Pair) -> list[Aspect]:
     """What differs between two programs of one kind; empty for programs of different kinds."""
     old, new = pair.old.program, pair.new.program
     return (
-        [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)] if _alike(old, new) else []
+        [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)]
+        if _same_chain(old, new)
+        else []
     )
 
 
@@ -300,7 +302,7 @@ def _carried(source: Instruction, target: Instruction, operands: Operands) -> di
     return moved
 
 
-def _alike(old: Program, new: Program) -> bool:
+def _same_chain(old: Program, new: Program) -> bool:
     """Whether both are chains of one operation, with the same kinds of steps."""
     shapes = [[step.op for step in operation.steps] for operation in (*old.operations, *new.operations)]
     chains = all(

@@ -267,14 +267,14 @@ def counterpart(group: Group, architecture: str) -> tuple[Instruction | None, In
         return same, instruction(architecture, same.name)
     mine = group.representative
     near = min(
-        _alike(mine, architecture),
+        _counterparts(mine, architecture),
         key=lambda ins: (ins.emulated, abs(ins.k - mine.k), ins.m * ins.n),
         default=None,
     )
     return (mine, near) if near is not None else (None, None)
 
 
-def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
+def _counterparts(mine: Instruction, architecture: str) -> Iterator[Instruction]:
     """Instructions of the other architecture that take the same operands, one for each group of theirs."""
     for group in groups(architecture):
         for ins in group.variants:

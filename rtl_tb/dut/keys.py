@@ -258,21 +258,21 @@ PLACE = Mapping(
         Key(
             "bits",
             Many(Integer(1, MAX_BITS), 2),
-            "of one element that lies in several ports: how many bits each port has, the lowest first",
+            "for one element in several ports: the number of bits in each port, the lowest first",
             None,
             excludes=("array", "stride", "word"),
         ),
         Key(
             "later",
             Many(Integer(0, 256), 1, alone=True),  # the rows of a systolic array
-            "for operands: how many clock cycles after the others it comes; a list: of each word",
+            "for operands: how many clock cycles after the first operand it comes; a list: for each word",
             0,
         ),
         Key(
             "unused",
             Choice(UNUSED),
-            "with `partial`: what the unused bits have: `zero`, the highest bit of the element below them "
-            "(`sign`), or anything, which is not compared; an operand's are driven so, zero by default",
+            "with `partial`: the value of the unused bits. `zero`; `sign`: the highest bit of the element "
+            "below them; `any`: not compared. Unused bits of an operand are driven with it, or with 0",
             "any",
         ),
         Key("active", _LEVEL, "for clear and load: `low` for a port that is active at 0", "high"),
@@ -359,7 +359,7 @@ DUT = Mapping(
             "parameters that are types",
             {},
         ),
-        Key("vhdl", VHDL, "of a unit in VHDL", None),
+        Key("vhdl", VHDL, "settings of a unit in VHDL", None),
         Key(
             "constants",
             Table(Either(Integer(0, MAX_CONSTANT), Text()), _PORT),

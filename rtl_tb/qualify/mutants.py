@@ -135,7 +135,7 @@ def read_mutants(
         return list(mutants.values())
     for name in names:
         if name not in mutants:
-            raise UnknownNameError(f"unknown mutant '{name}'{nearest(name, mutants)}")
+            raise UnknownNameError(f"unknown mutant '{name}' in {folder}{nearest(name, mutants)}")
     return [mutants[name] for name in dict.fromkeys(names)]
 
 

@@ -64,8 +64,8 @@ def open_box(
         )
     # All other boxes know what they take.
     if formats is not None or k is not None or modes is not None or state:
-        said = "formats, K, modes and state of its own, expected no options for them"
-        raise OperandError(f"{text} has {said}")
+        options = "--formats, --k, --modes and --state are for functions and programs"
+        raise OperandError(f"{text} has its own formats, K, modes and state: {options}")
     for opener in OPENERS:
         unit = opener(text)
         if unit is not None:
