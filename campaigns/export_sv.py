@@ -33,7 +33,7 @@ from golden.errors import MmagoldError
 from golden.paths import spec_folder
 from golden.proof.checker import check
 from golden.proof.sweep import PROVED, Sweep
-from golden.proof.verdict import searched
+from golden.proof.verdict import verdict_of
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
 from rtl_tb.dut.description import load_dut
@@ -109,7 +109,7 @@ def proved(place: Path, seconds: float) -> dict[str, Any]:
     """The verdict of the proof that the module is its circuit, and the lemmas that were checked."""
     start = time.monotonic()
     sweep = Sweep(problem_of(load_dut(place / "dut.yaml"))[0], start + seconds)
-    verdict, _ = searched(sweep)
+    verdict, _ = verdict_of(sweep)
     row = {"verdict": verdict, "open": [*sweep.open], "search": round(time.monotonic() - start, 2)}
     if verdict == PROVED:
         row["lemmas"] = sum(check(sweep.certificate, seconds).by.values())

@@ -34,7 +34,7 @@ import rtl_tb
 from golden.errors import MmagoldError
 from golden.proof.problem import planted
 from golden.proof.sweep import OPEN, PROVED, Sweep
-from golden.proof.verdict import decide, searched
+from golden.proof.verdict import decide, verdict_of
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.dut.description import Dut, load_dut
@@ -82,7 +82,7 @@ def trigger(file: Path, seconds: float, seed: int) -> dict[str, Any]:
     if fault is None:
         return row | {"verdict": "none planted"}
     start = time.monotonic()
-    verdict, _ = searched(Sweep(fault[0], start + seconds))
+    verdict, _ = verdict_of(Sweep(fault[0], start + seconds))
     return row | {"fault": fault[1], "verdict": verdict, "seconds": time.monotonic() - start}
 
 
@@ -100,7 +100,7 @@ def mutant(file: Path, seconds: float, seed: int) -> dict[str, Any]:
             return row | {"verdict": REFUSED, "why": str(error).splitlines()[0][:200]}
         busy = time.process_time()
         sweep = Sweep(problem, time.monotonic() + seconds)
-        row["verdict"], _ = searched(sweep)
+        row["verdict"], _ = verdict_of(sweep)
         row |= {"cpu": time.process_time() - busy, "open": [*sweep.open]}
         if row["verdict"] == PROVED:
             row |= simulated(other, file, Path(folder), read.steady)

@@ -48,7 +48,7 @@ from golden.model.instruction import Instruction
 from golden.proof.problem import VECTORS, Problem
 from golden.proof.solver import again
 from golden.proof.sweep import OPEN, PROVED, Sweep
-from golden.proof.verdict import searched
+from golden.proof.verdict import verdict_of
 from golden.vectors.vectorset import VectorSet, default_set
 
 LEAST = 20
@@ -384,7 +384,7 @@ def settled(drawn: Drawn, change: Change, seconds: float) -> dict[str, Any]:
         {name: drawn.ins.code_format(operand).bits for name, (operand, _) in drawn.places.items()},
         made.codes,
     )  # fmt: skip
-    verdict, values = searched(Sweep(problem, start + seconds)) if seconds else (OPEN, None)
+    verdict, values = verdict_of(Sweep(problem, start + seconds)) if seconds else (OPEN, None)
     row: dict[str, Any] = {"verdict": verdict, "seconds": round(time.monotonic() - start, 1)}
     if values is not None:
         row["operands"] = {name: hex(code) for name, code in values.items() if code}

@@ -132,12 +132,12 @@ def no_match(
         chosen: whether a name is one that can be chosen; called only for the nearest, since it may take long.
     """
 
-    def held(name: str) -> float:
+    def shared(name: str) -> float:
         blocks = difflib.SequenceMatcher(None, text, name, autojunk=False).get_matching_blocks()
         return sum(block.size for block in blocks if block.size > 1) / max(len(text), 1)
 
     ranked = sorted(
-        ((held(name), name) for name in dict.fromkeys(names)),
+        ((shared(name), name) for name in dict.fromkeys(names)),
         key=lambda pair: (-pair[0], len(pair[1]), pair[1]),
     )
     found = list(islice((pair for pair in ranked if chosen(pair[1])), 3))

@@ -259,15 +259,15 @@ def check(
     file, options = _of_capsule(ctx, file, requested) if file.is_dir() else (file, requested)
     if _typed(ctx, "engine") and options.engine != "cocotb":
         _refuse_for_vhdl(file, options.engine)
-    story = ReportPrinter(PlainConsole())
+    printer = ReportPrinter(PlainConsole())
     with progress_bar(not as_json) as progress:
 
-        def tell(found: Check, stage: str) -> None:
+        def on_part(found: Check, stage: str) -> None:
             if not as_json:
                 with progress.hidden():
-                    story.tell(found.as_dict(), stage, found.example)
+                    printer.print_up_to(found.as_dict(), stage, found.example)
 
-        result = run_check(file, options, progress, tell)
+        result = run_check(file, options, progress, on_part)
     data = result.as_dict()
     _write_reports(data, report or [])
     if coverage is not None and result.coverage is not None:
@@ -308,19 +308,19 @@ def prove(
     from rtl_tb.prove.proof import prove as run_proof
 
     console = PlainConsole()
-    story = ReportPrinter(console)
+    printer = ReportPrinter(console)
     with progress_bar(not as_json) as progress:
 
-        def listen(found: Check, stage: str) -> None:
+        def on_part(found: Check, stage: str) -> None:
             if not as_json and not found.passed:
                 with progress.hidden():
-                    story.tell(found.as_dict(), stage, found.example)
+                    printer.print_up_to(found.as_dict(), stage, found.example)
 
-        def tell(text: str) -> None:
+        def on_stage(text: str) -> None:
             progress(text, 0, 0)
 
         options = Options(failures=failures, build=build, budget=30.0)
-        found = run_proof(load_dut(file), seconds, options, tell, listen, jobs)
+        found = run_proof(load_dut(file), seconds, options, on_stage, on_part, jobs)
     if as_json:
         print_json(found.as_dict())
     else:

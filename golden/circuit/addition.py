@@ -72,7 +72,7 @@ def _sum(
         complemented = _complemented(build, numbers, c, total, offset)
         total = words.choose(finite, complemented, words.constant(0, complemented.width))
     if step.width is not None:
-        total = _held(build, step, numbers, total, base, offset, shown)
+        total = _in_register(build, step, numbers, total, base, offset, shown)
     build.mark(f"sum[{name}]" if name != "total" else "sum", total)
     negative = words.bit(total, total.width - 1)
     magnitude = words.extend(words.choose(negative, words.neg(total), total), max(total.width - 1, 1))
@@ -165,7 +165,7 @@ def _complemented(
     return words.choose(frame, words.add(wide, others), words.sub(wide, others))
 
 
-def _held(
+def _in_register(
     build: Builder, step: Sum, numbers: Sequence[Number], total: Word, base: Word, offset: int, shown: Word
 ) -> Word:
     """The sum as a two's complement register with this many integer bits holds it."""
@@ -453,7 +453,7 @@ def _added_and_rounded(build: Builder, step: Additions, x: Number, y: Number, na
     from_nan = words.either(x.nan, y.nan)
     rounded = _of_numbers(build, exact, step, name)
     _only_without(build, from_nan, first)
-    made = _made_nan(build, step, rounded)
+    made = _generated_nan(build, step, rounded)
     found = build.chosen(exact.nan, made, rounded)
     for one in (y, x):
         found = build.chosen(one.nan, _handed(build, one, step.quieted, found), found)
@@ -482,7 +482,7 @@ def _reduced(
     return total
 
 
-def _made_nan(build: Builder, step: Additions | Fma, like: Number) -> Number:
+def _generated_nan(build: Builder, step: Additions | Fma, like: Number) -> Number:
     """A NaN that comes of numbers."""
     if step.nan is None:
         return _as_nan(build, like, build.no, None)
@@ -553,7 +553,7 @@ def _multiply_add(build: Builder, step: Fma, a: Number, b: Number, c: Number | N
     handed = [operands[one] for one in step.nan_order]
     from_nan = build.any_of(one.nan for one in handed if one is not None)
     _only_without(build, from_nan, first)
-    made = _made_nan(build, step, rounded) if step.nan_order else _plain_nan(build, rounded)
+    made = _generated_nan(build, step, rounded) if step.nan_order else _plain_nan(build, rounded)
     found = build.chosen(exact.nan, made, rounded)
     for one in reversed(handed):
         if one is not None:

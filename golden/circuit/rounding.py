@@ -289,7 +289,7 @@ def to_integer(build: Builder, number: Number, rule: Rule) -> Word:
     fmt, words = rule.format, build.words
     if rule.unseen:
         raise refuse("the result is an integer", "round", "sticky")
-    value, exact = _whole(build, number, rule.rounding)
+    value, exact = _integer(build, number, rule.rounding)
     build.mark("whole", value)
     low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
     width = max(value.width, fmt.integer_bits + 1) + 1
@@ -310,7 +310,7 @@ def to_integer(build: Builder, number: Number, rule: Rule) -> Word:
     return words.extend(code, fmt.bits)
 
 
-def _whole(build: Builder, number: Number, rounding: str) -> tuple[Word, Word]:
+def _integer(build: Builder, number: Number, rounding: str) -> tuple[Word, Word]:
     """The number rounded to an integer, in two's complement, and whether it was one."""
     words = build.words
     place = number.base.constant

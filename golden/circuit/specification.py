@@ -87,7 +87,7 @@ def circuit_of(instruction: Instruction, words: Words, inputs: Mapping[str, Word
     given = {name: (inputs or {}).get(name) or words.variable(name, width) for name, width in ports.items()}
     operands, assumed = dict(given), []
     if instruction.state:
-        operands = _held_or_given(instruction, words, operands)
+        operands = _with_accumulator(instruction, words, operands)
     one = instruction.stateless
     if one.modes is None:
         made = _of_program(one, words, operands, "")
@@ -143,7 +143,7 @@ def _of_modes(
     return outputs, points, places, facts, codes
 
 
-def _held_or_given(unit: Instruction, words: Words, operands: dict[str, Word]) -> dict[str, Word]:
+def _with_accumulator(unit: Instruction, words: Words, operands: dict[str, Word]) -> dict[str, Word]:
     """The operands of the dot product of a unit with its own accumulator; see golden/program/state.py."""
     rest = {name: word for name, word in operands.items() if name not in ("clear", "load", HELD)}
     clear, c = operands["clear"], operands[HELD]

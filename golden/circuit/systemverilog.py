@@ -30,7 +30,7 @@ from golden.program.writing import Hex, step_keys
 
 WIDTH = 110
 """Columns of the text."""
-_TAKEN = ("clk", "rst_n", "in_valid", "out_valid", "valid", "unused", "d", "flags")
+_RESERVED = ("clk", "rst_n", "in_valid", "out_valid", "valid", "unused", "d", "flags")
 """Names that no point may have."""
 
 Index = tuple[str, int]
@@ -169,7 +169,7 @@ class _Module:
 
     def _name_everything(self) -> None:
         """Signals of all operands and points."""
-        self.taken.update(_TAKEN)
+        self.taken.update(_RESERVED)
         for name, word in self.circuit.inputs.items():
             self.taken[name] += 1
             fmt = self.instruction.code_format(name)

@@ -58,7 +58,7 @@ def aim(
         # 2. What hits a hole is a vector; what comes near one is a parent of the next round.
         results = ins.answers(drawn)
         looked += len(kinds)
-        wanted = _wanted(coverage)
+        wanted = _holes_by_point(coverage)
         fit = None if allowed is None else allowed(drawn, results["d"])
         hits, distances = _distances(coverage, drawn, results["d"], wanted, fit)
         if hits.any():
@@ -67,7 +67,7 @@ def aim(
             coverage.sample(found, answers["d"])
             yield VectorSet.of(ins, "dot", found, answers, kinds[hits], seed)
         # Afterwards `nearest` has parents for open holes only.
-        nearest = _kept(nearest, distances, drawn, kinds, set(coverage.holes()))
+        nearest = _hitting(nearest, distances, drawn, kinds, set(coverage.holes()))
 
 
 def _drawn(ins: Instruction, rng: np.random.Generator, turn: int) -> tuple[dict[str, Bits], Bits]:
@@ -84,7 +84,7 @@ def _drawn(ins: Instruction, rng: np.random.Generator, turn: int) -> tuple[dict[
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, kinds
 
 
-def _wanted(coverage: Coverage) -> dict[str, npt.NDArray[np.int64]]:
+def _holes_by_point(coverage: Coverage) -> dict[str, npt.NDArray[np.int64]]:
     """The places of the holes, by coverpoint."""
     found: dict[str, list[int]] = {}
     places = {point.name: {label: i for i, label in enumerate(point.bins)} for point in coverage.points}
@@ -124,7 +124,7 @@ def _distances(
     return hits, found
 
 
-def _kept(
+def _hitting(
     nearest: dict[tuple[str, str], tuple[npt.NDArray[np.int64], dict[str, Bits], Bits]],
     distances: dict[tuple[str, str], npt.NDArray[np.int64]],
     drawn: dict[str, Bits],

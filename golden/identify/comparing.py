@@ -31,7 +31,7 @@ from golden.notebook import NotebookHtml
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands
 from golden.proof.equality import Equality, check_provable, claim_of, prove
-from golden.proof.sweep import REFUTED, Tell
+from golden.proof.sweep import REFUTED, OnStage
 from golden.proof.verdict import Outcome
 from golden.unit import Unit, answers_of, check_comparable, name_of, pad, signature_of
 
@@ -195,7 +195,7 @@ def compare(
     seed: int = 0,
     budget: int = 100_000,
     progress: Callable[[int, int], None] | None = None,
-    tell: Tell = lambda _text: None,
+    on_stage: OnStage = lambda _text: None,
 ) -> Comparison[X]:
     """Searches operands for which x and y answer differently.
 
@@ -229,7 +229,7 @@ def compare(
             search.run(kind, count, rng)
             if progress is not None:
                 progress(index * share + done + count, every)
-    tell("looking for the smallest operands")
+    on_stage("looking for the smallest operands")
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest(), search.flags)
 
 
@@ -240,7 +240,7 @@ def compare_and_prove(
     seed: int = 0,
     budget: int = 100_000,
     progress: Callable[[int, int], None] | None = None,
-    tell: Tell = lambda _text: None,
+    on_stage: OnStage = lambda _text: None,
     jobs: int = 1,
 ) -> Comparison[Instruction]:
     """As `compare`; where no difference was found, a proof that there is none, or the operands that it finds.
@@ -258,10 +258,10 @@ def compare_and_prove(
     whole = x, y
     x, y = x.stateless, y.stateless
     start = time.monotonic()
-    found = compare(x, y, seed, budget, progress, tell)
+    found = compare(x, y, seed, budget, progress, on_stage)
     # Operands come first: they refute in a second what a proof refutes in minutes.
     if found.example is None:
-        proof = prove(*whole, seconds, tell, jobs, changed(x, seed))
+        proof = prove(*whole, seconds, on_stage, jobs, changed(x, seed))
         if proof.operands is None:
             return replace(found, proof=proof)
         # The solver's operands are shrunk and shown like any others.

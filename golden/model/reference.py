@@ -663,7 +663,7 @@ def _hands_on(step: IeeeStep) -> bool:
     )
 
 
-def _made_nan(step: Fma | Additions) -> Number:
+def _generated_nan(step: Fma | Additions) -> Number:
     """A NaN that comes of numbers."""
     return Number(Kind.NAN) if step.nan is None else replace(step.format.decode(step.nan), kind=Kind.NAN)
 
@@ -736,7 +736,9 @@ def _additions(state: State, step: Additions) -> Event:
         if handed is not None:
             return _handed(handed, step)
         exact = _added(state, x, y, step)
-        return _made_nan(step) if step.first_nan and exact.kind == Kind.NAN else _ieee(state, exact, step)
+        return (
+            _generated_nan(step) if step.first_nan and exact.kind == Kind.NAN else _ieee(state, exact, step)
+        )
 
     sums = tuple(_reduce([terms[i] for i in group], step, add) for group in _groups(terms, step.group))
     return _write(state, step, sums)
@@ -796,7 +798,7 @@ def _fma_step(state: State, a: Number, b: Number, c: Number | None, step: Fma) -
             return _handed(operand, step)
     exact = product if c is None else _added(state, product, c, step)
     if exact.kind == Kind.NAN:
-        return _made_nan(step) if step.nan_order else Number(Kind.NAN)
+        return _generated_nan(step) if step.nan_order else Number(Kind.NAN)
     return _ieee(state, exact, step)
 
 

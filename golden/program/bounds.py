@@ -904,7 +904,7 @@ def _summed(step: Sum, registers: Registers) -> Bounds:
             significands=(own.least * power(-step.exponent), own.greatest * power(-step.exponent)),
         )
     if step.width is not None:
-        own = _held(own, step.width, step.overflow)
+        own = _in_register(own, step.width, step.overflow)
     if step.cancelled == "zero" and own.sticky is None:
         own = replace(own, zeros=(own.bottom, own.top), cancels=False, vanishes=False)
     return own
@@ -927,7 +927,7 @@ def _complemented(own: Bounds, terms: Sequence[Bounds]) -> Bounds:
     )
 
 
-def _held(own: Bounds, width: int, overflow: str) -> Bounds:
+def _in_register(own: Bounds, width: int, overflow: str) -> Bounds:
     """A sum in a register with this many integer bits: one that wraps can come out with either sign, or as
     nothing."""
     half, (low, high) = Fraction(1 << width >> 1), own.significands

@@ -208,7 +208,7 @@ class StepChecks:
         shortened = [
             name
             for name in step.of
-            if not self.registers[name].exact and self._tells(step, self.registers[name])
+            if not self.registers[name].exact and self._distinguishes(step, self.registers[name])
         ]
         if shortened:
             raise body.error(
@@ -223,7 +223,7 @@ class StepChecks:
                 f"the sum can need {total.size - total.last} bits, the core's register holds {MOST_SPAN}"
             )
 
-    def _tells(self, step: Step, own: Bounds) -> bool:
+    def _distinguishes(self, step: Step, own: Bounds) -> bool:
         """Whether a step could tell a shortened sum from the exact one.
 
         The bits that were dropped are ORed into the lowest that is kept, some 100 below the leading one.

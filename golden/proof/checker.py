@@ -91,7 +91,7 @@ def check(
     start = time.monotonic()
     by: dict[str, int] = {}
     _composed(certificate)
-    solvers = _Asked(list(_solvers()), each)
+    solvers = _Solvers(list(_solvers()), each)
     questions = {place: _question(certificate, place) for place in _used(certificate)}
     if executor is not None:
         long = [text for place, text in questions.items() if certificate.lemmas[place].method == SOLVER]
@@ -135,7 +135,7 @@ def _used(proof: Certificate) -> list[int]:
     return sorted(found)
 
 
-class _Asked:
+class _Solvers:
     """Questions to the solvers, one after the other. A text is solved once: that is for all lemmas of one
     structure.
 
@@ -182,7 +182,7 @@ class _Asked:
 
 def _answers(texts: Sequence[str], each: float, seconds: float) -> dict[str, str]:
     """Those of some questions that have no answer but NEVER, each with the solver that said it."""
-    solvers, until = _Asked([*_solvers()], each), time.monotonic() + seconds
+    solvers, until = _Solvers([*_solvers()], each), time.monotonic() + seconds
     return {
         text: name
         for text in texts
@@ -232,7 +232,7 @@ def _lowest(proof: Certificate, lemma: Lemma, bits: int) -> str:
     return smtlib([words.invert(words.equal(*pair)), *proof.assumed], lemma.free)
 
 
-def _check_lemma(proof: Certificate, place: int, question: str | None, solvers: _Asked) -> str:
+def _check_lemma(proof: Certificate, place: int, question: str | None, solvers: _Solvers) -> str:
     """What showed that a lemma holds."""
     lemma = proof.lemmas[place]
     if question is None:

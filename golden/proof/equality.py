@@ -35,8 +35,8 @@ from golden.proof.problem import (
     result_of,
     without_shown,
 )
-from golden.proof.sweep import Sweep, Tell
-from golden.proof.verdict import Fault, Outcome, Simulation, decide, searched
+from golden.proof.sweep import OnStage, Sweep
+from golden.proof.verdict import Fault, Outcome, Simulation, decide, verdict_of
 from golden.unit import answers_of, check_comparable, name_of, pad
 
 
@@ -95,7 +95,7 @@ def prove(
     x: Instruction,
     y: Instruction,
     seconds: float = 120.0,
-    tell: Tell = lambda _text: None,
+    on_stage: OnStage = lambda _text: None,
     jobs: int = 1,
     changed: Iterable[tuple[str, Instruction]] | None = None,
 ) -> Equality:
@@ -119,7 +119,7 @@ def prove(
     problem = problem_of(x, y)
     faults = None if changed is None else _faults(y, changed)
     simulation = Simulation("the core, both units", partial(_wrong, x, y))
-    outcome = decide(problem, seconds, simulation, tell, jobs, faults)
+    outcome = decide(problem, seconds, simulation, on_stage, jobs, faults)
     claim = claim_of(x, y, [name for name, _ in problem.assumed])
     if kept:
         claim = (*claim, "of the arithmetic: c stands for the accumulator, which both keep by the same rules")
@@ -163,7 +163,7 @@ def counterexample(x: Instruction, y: Instruction, seconds: float = 5.0) -> Oper
         problem = problem_of(x, y)
     except CircuitError:
         return None
-    _, values = searched(Sweep(problem, time.monotonic() + seconds))
+    _, values = verdict_of(Sweep(problem, time.monotonic() + seconds))
     return None if values is None else _replayed(x, y, problem, values)
 
 

@@ -200,49 +200,53 @@ def _computed(word: Word, given: Sequence[Numbers]) -> Numbers:
     ones = np.uint64((1 << word.width) - 1)
     match word.op:
         case "concat" | "extract" | "sext":
-            return _kept(*(compute(word.op, word.width, x, word.args, word.value) for x in (known, unknown)))
+            return _known_constant(
+                *(compute(word.op, word.width, x, word.args, word.value) for x in (known, unknown))
+            )
         case "not":
-            return _kept(~known[0] & ~unknown[0] & ones, unknown[0])
+            return _known_constant(~known[0] & ~unknown[0] & ones, unknown[0])
         case "and":
             zeros = [~x & ~u for x, u in zip(known, unknown, strict=True)]
-            return _kept(known[0] & known[1], (unknown[0] | unknown[1]) & ~(zeros[0] | zeros[1]))
+            return _known_constant(known[0] & known[1], (unknown[0] | unknown[1]) & ~(zeros[0] | zeros[1]))
         case "or":
-            return _kept(known[0] | known[1], (unknown[0] | unknown[1]) & ~(known[0] | known[1]))
+            return _known_constant(known[0] | known[1], (unknown[0] | unknown[1]) & ~(known[0] | known[1]))
         case "xor":
             doubt = unknown[0] | unknown[1]
-            return _kept((known[0] ^ known[1]) & ~doubt, doubt)
+            return _known_constant((known[0] ^ known[1]) & ~doubt, doubt)
         case "ite":
             # Of an unknown condition, the bits that both branches share are known.
             sure, take = unknown[0] == 0, known[0] != 0
             apart = unknown[1] | unknown[2] | (known[1] ^ known[2])
             doubt = np.where(sure, np.where(take, unknown[1], unknown[2]), apart)
-            return _kept(np.where(sure, np.where(take, known[1], known[2]), known[1] & ~apart), doubt)
+            return _known_constant(
+                np.where(sure, np.where(take, known[1], known[2]), known[1] & ~apart), doubt
+            )
         case "eq":
             doubt = unknown[0] | unknown[1]
             apart = (known[0] ^ known[1]) & ~doubt != 0
             open_ = ~apart & (doubt != 0)
-            return _kept((~apart & ~open_).astype(np.uint64), open_.astype(np.uint64))
+            return _known_constant((~apart & ~open_).astype(np.uint64), open_.astype(np.uint64))
         case "ult":
             below = (known[0] | unknown[0]) < known[1]  # the greatest of one, the least of the other
             above = known[0] >= (known[1] | unknown[1])
-            return _kept(below.astype(np.uint64), (~below & ~above).astype(np.uint64))
+            return _known_constant(below.astype(np.uint64), (~below & ~above).astype(np.uint64))
         case "add" | "sub" | "neg" | "mul":
             # A bit of these depends on the bits that are not above it.
             doubt = unknown[0] if word.op == "neg" else unknown[0] | unknown[1]
             lowest = doubt & (~doubt + np.uint64(1))
             doubt = np.where(doubt != 0, ~(lowest - np.uint64(1)) & ones, nothing)
-            return _kept(compute(word.op, word.width, known, word.args) & ~doubt, doubt)
+            return _known_constant(compute(word.op, word.width, known, word.args) & ~doubt, doubt)
         case "shl" | "lshr" | "ashr":
             moved, away = (
                 compute(word.op, word.width, [x, known[1]], word.args) for x in (known[0], unknown[0])
             )
             sure = unknown[1] == 0
-            return _kept(np.where(sure, moved, nothing), np.where(sure, away, ones))
+            return _known_constant(np.where(sure, moved, nothing), np.where(sure, away, ones))
     # Any other operation: nothing is known where a bit of an argument is not.
     doubt = np.where(np.any(np.broadcast_arrays(*(each != 0 for each in unknown)), axis=0), ones, nothing)
-    return _kept(compute(word.op, word.width, known, word.args, word.value) & ~doubt, doubt)
+    return _known_constant(compute(word.op, word.width, known, word.args, word.value) & ~doubt, doubt)
 
 
-def _kept(known: Values, unknown: Values) -> Numbers:
+def _known_constant(known: Values, unknown: Values) -> Numbers:
     """What is all known says so: it costs less from there on."""
     return Numbers(known, unknown if unknown.any() else None)

@@ -207,7 +207,7 @@ class Prover:
             stop = set(self._named.intersection(*sides)) - {*bound, left, right}
             if way == DEEPER:
                 ends = [each for each in order([left, right], stop) if each in stop]
-                stop = stop.difference(_made_of_others(ends) or ends[-1:])
+                stop = stop.difference(_derived(ends) or ends[-1:])
         else:
             stop = {each for each in order([left, right]) if each.op == "mul"} - {left, right}
         free = frozenset(each for each in order([left, right], stop) if each in stop)
@@ -358,7 +358,7 @@ def _is_long(left: Word, right: Word, free: frozenset[Word]) -> bool:
     return any(each.op in _LONG and each not in free for each in order([left, right], free))
 
 
-def _made_of_others(free: Sequence[Word]) -> list[Word]:
+def _derived(free: Sequence[Word]) -> list[Word]:
     """Those of some words that are made of others of them alone."""
     found: list[Word] = []
     for word in sorted(free, key=lambda each: each.number, reverse=True):

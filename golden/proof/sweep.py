@@ -31,7 +31,7 @@ from golden.proof.ranges import Ranges, range_facts
 from golden.proof.solver import HOLD, UNKNOWN, again
 
 PROVED, REFUTED, OPEN = "PROVED", "REFUTED", "OPEN"
-Tell = Callable[[str], None]
+OnStage = Callable[[str], None]
 Ways = tuple[tuple[str, float], ...]
 _QUICK: Ways = ((COMMON, 2.0), (POINTS, 4.0), (DEEPER, 2.0), (PRODUCTS, 3.0), (FEW, 2.0))
 _DEEP: Ways = ((COMMON, 4.0), (POINTS, 10.0), (DEEPER, 10.0), (PRODUCTS, 5.0), (NOTHING, 10.0))
@@ -83,13 +83,13 @@ class Sweep:
         self,
         problem: Problem,
         until: float,
-        tell: Tell = lambda _text: None,
+        on_stage: OnStage = lambda _text: None,
         before: Sweep | None = None,
         executor: Executor | None = None,
         jobs: int = 1,
         answers: Answers | None = None,
     ) -> None:
-        self.problem, self.tell = problem, tell
+        self.problem, self.on_stage = problem, on_stage
         self.words, self.spec, self.unit = problem.words, problem.spec, problem.unit
         self.points = problem.points
         self.assumed = [bit for _, bit in problem.assumed]
@@ -160,7 +160,7 @@ class Sweep:
                 for name, bit in facts:
                     if not self.prover.fact(name, bit, kind):
                         self.unproved_facts.append(name)
-            self.tell(f"{len(self.ranges) + len(self.facts) - len(self.unproved_facts)} facts proved")
+            self.on_stage(f"{len(self.ranges) + len(self.facts) - len(self.unproved_facts)} facts proved")
             for ways in _PASSES:
                 self.open.clear()
                 result = self._pass(ways)
@@ -174,7 +174,7 @@ class Sweep:
                 self._falsify()
         except OutOfTime:
             self.late = True
-            self.tell("out of time")
+            self.on_stage("out of time")
         return OPEN
 
     def _falsify(self) -> None:
@@ -184,7 +184,7 @@ class Sweep:
         Raises:
             Refuted: there are such operands.
         """
-        self.tell("looking for operands that refute it")
+        self.on_stage("looking for operands that refute it")
         # Differences within, of the first and of the last, that are carried to the result by questions; each
         # has its seconds.
         completions = 3
@@ -266,7 +266,7 @@ class Sweep:
             for name in (self.names.get(new), self.names.get(self._bases.get(new, new))):
                 if name is not None and name not in self.matched:
                     self.matched[name] = None
-                    self.tell(f"{name} is in the unit ({at + 1} of {len(total)} words)")
+                    self.on_stage(f"{name} is in the unit ({at + 1} of {len(total)} words)")
             made[word] = new
         return made[self.unit]
 

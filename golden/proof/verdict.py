@@ -31,7 +31,7 @@ from golden.proof import checker
 from golden.proof.answers import Answers
 from golden.proof.exhaustion import Exhaustion
 from golden.proof.problem import Problem, planted
-from golden.proof.sweep import OPEN, PROVED, REFUTED, Refuted, Sweep, Tell
+from golden.proof.sweep import OPEN, PROVED, REFUTED, OnStage, Refuted, Sweep
 from golden.workers.pool import workers
 
 FAULTS = 2
@@ -133,7 +133,7 @@ def decide(
     problem: Problem,
     seconds: float,
     simulation: Simulation,
-    tell: Tell = lambda _text: None,
+    on_stage: OnStage = lambda _text: None,
     jobs: int = 1,
     changed: Iterable[Fault] | None = None,
     kept: Path | None = None,
@@ -162,23 +162,23 @@ def decide(
         affordable = cost <= seconds / 2
         until, answers = start + (cost if affordable else seconds), Answers(kept)
         if answers.taken:
-            tell(f"{answers.taken:,} answers of earlier runs")
-        sweep = Sweep(problem, until, tell, None, executor, jobs, answers)
-        verdict, values = searched(sweep)
+            on_stage(f"{answers.taken:,} answers of earlier runs")
+        sweep = Sweep(problem, until, on_stage, None, executor, jobs, answers)
+        verdict, values = verdict_of(sweep)
         spent = {"search": time.monotonic() - start, "of a processor": time.process_time() - busy}
         left = _left(sweep)
         found = Outcome(verdict, len(sweep.matched), len(problem.points), left, values=values, seconds=spent)
         if verdict == PROVED:
-            return _checked(found, sweep, seconds, tell, executor, changed)
+            return _checked(found, sweep, seconds, on_stage, executor, changed)
         if verdict == OPEN and affordable:
-            return _exhausted(found, small, seconds, start + seconds, tell, changed, simulation)
+            return _exhausted(found, small, seconds, start + seconds, on_stage, changed, simulation)
         if verdict == OPEN and small.few:
             enough = f"--seconds {2 * cost:.0f} would also compute all 2^{small.bits} operands"
             return replace(found, open=(*left, enough))
         return found
 
 
-def searched(sweep: Sweep) -> tuple[str, Mapping[str, int] | None]:
+def verdict_of(sweep: Sweep) -> tuple[str, Mapping[str, int] | None]:
     """What a search ends with, and the values that refute."""
     try:
         return sweep.run(), None
@@ -206,14 +206,14 @@ def _checked(
     found: Outcome,
     sweep: Sweep,
     seconds: float,
-    tell: Tell,
+    on_stage: OnStage,
     executor: Executor | None,
     changed: Iterable[Fault] | None,
 ) -> Outcome:
     """The proof checked, and the faults refuted; OPEN where that fails."""
     spent = dict(found.seconds)
     start, answers = time.monotonic(), sweep.prover.answers
-    tell("checking the proof")
+    on_stage("checking the proof")
     # Seconds of the search for a changed specification, which a known vector refutes after them: those that
     # the search for the proof took, since one that would prove the change takes as long; at least and at
     # most these.
@@ -223,13 +223,13 @@ def _checked(
         spent["check"] = time.monotonic() - start
         start, each = time.monotonic(), max(seconds / 2, _AT_LEAST)
         by_lemmas = partial(_by_lemmas, answers)
-        faults, late = _refuted("unit", _planted(sweep.problem, sweep), each, tell, by_lemmas)
+        faults, late = _refuted("unit", _planted(sweep.problem, sweep), each, on_stage, by_lemmas)
         spent["planted faults"] = time.monotonic() - start
         changes: tuple[str, ...] = ()
         if changed is not None:
             start = time.monotonic()
             long = min(max(found.seconds["search"], at_least), at_most, each)
-            changes, more = _refuted("specification", changed, long, tell, by_lemmas)
+            changes, more = _refuted("specification", changed, long, on_stage, by_lemmas)
             late += more
             spent["changed specifications"] = time.monotonic() - start
     except (checker.NotAProof, _Doubtful) as error:
@@ -247,7 +247,7 @@ def _exhausted(
     small: Exhaustion,
     seconds: float,
     until: float,
-    tell: Tell,
+    on_stage: OnStage,
     changed: Iterable[Fault] | None,
     simulation: Simulation,
 ) -> Outcome:
@@ -255,7 +255,7 @@ def _exhausted(
     fails."""
     spent = dict(found.seconds)
     start = time.monotonic()
-    tell(f"computing all 2^{small.bits} operands")
+    on_stage(f"computing all 2^{small.bits} operands")
     # Its cost was guessed of two blocks: it has twice the time that was left.
     all_ = small.run(until + seconds)
     spent["exhaustion"] = time.monotonic() - start
@@ -267,15 +267,15 @@ def _exhausted(
     each = max(seconds / 2, _AT_LEAST)
     try:
         start = time.monotonic()
-        _simulated(small, simulation, all_.count, start + max(seconds, _AT_LEAST), tell)
+        _simulated(small, simulation, all_.count, start + max(seconds, _AT_LEAST), on_stage)
         spent["check"] = time.monotonic() - start
         start = time.monotonic()
-        faults, late = _refuted("unit", _planted(small.problem), each, tell, _by_exhaustion)
+        faults, late = _refuted("unit", _planted(small.problem), each, on_stage, _by_exhaustion)
         spent["planted faults"] = time.monotonic() - start
         changes: tuple[str, ...] = ()
         if changed is not None:
             start = time.monotonic()
-            changes, more = _refuted("specification", changed, each, tell, _by_exhaustion)
+            changes, more = _refuted("specification", changed, each, on_stage, _by_exhaustion)
             late += more
             spent["changed specifications"] = time.monotonic() - start
     except _Doubtful as why:
@@ -286,7 +286,9 @@ def _exhausted(
     )  # fmt: skip
 
 
-def _simulated(small: Exhaustion, simulation: Simulation, count: int, until: float, tell: Tell) -> None:
+def _simulated(
+    small: Exhaustion, simulation: Simulation, count: int, until: float, on_stage: OnStage
+) -> None:
     """Has all operands simulated.
 
     Raises:
@@ -300,7 +302,7 @@ def _simulated(small: Exhaustion, simulation: Simulation, count: int, until: flo
                 f"in {simulation.name}"
             )
         done += len(next(iter(given.values())))
-        tell(f"{simulation.name}: {done:,} of {count:,} operands")
+        on_stage(f"{simulation.name}: {done:,} of {count:,} operands")
         if wrong := simulation.wrong(given):
             raise _Doubtful(
                 f"all {count:,} operands are right in the netlist, but {wrong:,} of the first {done:,} are "
@@ -331,7 +333,7 @@ def _planted(problem: Problem, sweep: Sweep | None = None) -> Iterator[Fault]:
 
 
 def _by_lemmas(answers: Answers, fault: Fault, until: float) -> tuple[str, Mapping[str, int] | None]:
-    return searched(Sweep(fault.problem, until, before=fault.before, answers=answers))
+    return verdict_of(Sweep(fault.problem, until, before=fault.before, answers=answers))
 
 
 def _by_exhaustion(fault: Fault, until: float) -> tuple[str, Mapping[str, int] | None]:
@@ -342,7 +344,7 @@ def _by_exhaustion(fault: Fault, until: float) -> tuple[str, Mapping[str, int] |
 
 
 def _refuted(
-    where: str, faults: Iterable[Fault], seconds: float, tell: Tell, search: Search
+    where: str, faults: Iterable[Fault], seconds: float, on_stage: OnStage, search: Search
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The first faults that are refuted, and the faults before them that are not decided.
 
@@ -355,9 +357,9 @@ def _refuted(
     refuted: list[str] = []
     unsettled: list[str] = []
     # Further ones, for faults that are neither refuted nor proved in time.
-    spare = 2
-    for fault in itertools.islice(faults, FAULTS + spare):
-        tell(f"planted in the {where}: {fault.what}")
+    extra = 2
+    for fault in itertools.islice(faults, FAULTS + extra):
+        on_stage(f"planted in the {where}: {fault.what}")
         verdict, values = search(fault, time.monotonic() + seconds)
         if verdict == PROVED:
             raise _ProvedFault(

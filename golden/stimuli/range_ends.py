@@ -93,7 +93,11 @@ def subnormal_product(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b = draw.products(middle + draw.pick(-1, 1, draw.shape), normal=False)
     near = np.maximum(middle[:, 0], draw.tiniest) + draw.pick(-2, 4, (draw.count,))
     c = draw.numbers(draw.c, np.clip(near, tiniest_exponent(draw.c), highest_exponent(draw.c)))
-    return _few(draw, a), b, np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c)
+    return (
+        _some_zeroed(draw, a),
+        b,
+        np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c),
+    )
 
 
 def subnormal_result(draw: Draw) -> tuple[Bits, Bits, Bits]:
@@ -106,7 +110,7 @@ def subnormal_result(draw: Draw) -> tuple[Bits, Bits, Bits]:
         pairs[:, None], draw.pick(draw.low, min(draw.low + 8, draw.high), draw.shape), exponent[:, None]
     )
     a, b = draw.products(target + draw.pick(-3, 0, draw.shape), normal=False)
-    a = np.where(pairs[:, None], a, _few(draw, a))
+    a = np.where(pairs[:, None], a, _some_zeroed(draw, a))
     half = draw.k // 2
     a[pairs, 2 * half :] = 0
     a[pairs, half : 2 * half], b[pairs, half : 2 * half] = a[pairs, :half], b[pairs, :half]
@@ -151,7 +155,7 @@ def _put_nearly(draw: Draw, a: Bits, b: Bits, rows: Ints, exponent: Ints) -> Non
     b[rows, column] = np.where(moved > np.uint64((1 << draw.b.bits) - 1), y.astype(draw.b.dtype), moved)
 
 
-def _few(draw: Draw, a: Bits) -> Bits:
+def _some_zeroed(draw: Draw, a: Bits) -> Bits:
     """Keeps one to all of the elements of every row, zeroes the others."""
     density = draw.choice([1 / draw.k, 2 / draw.k, 0.5, 1.0], (draw.count, 1))
     first = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))

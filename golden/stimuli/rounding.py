@@ -44,11 +44,11 @@ def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     two = tiny.any(axis=1) & draw.chance(0.6, size)
     _put_two_bits(draw, a, b, below, np.where(two, neighbour, -1))
     a = np.where(draw.chance(0.4, draw.shape), negate(draw.a, a), a)
-    c = encode(draw.c, draw.coins(size), wanted, draw.fraction(size) & _kept(draw))
+    c = encode(draw.c, draw.coins(size), wanted, draw.fraction(size) & _fraction_mask(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
-def _kept(draw: Draw) -> np.uint64:
+def _fraction_mask(draw: Draw) -> np.uint64:
     """The bits of a fraction that D has, highest first."""
     return np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
 
@@ -69,7 +69,7 @@ def half_ulp(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where(
         live, np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a), np.zeros((), draw.a.dtype)
     )
-    c = encode(draw.c, draw.coins(size), exponent, draw.fraction(size) & _kept(draw))
+    c = encode(draw.c, draw.coins(size), exponent, draw.fraction(size) & _fraction_mask(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
@@ -329,7 +329,7 @@ def split_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     b[:, 0] = encode(draw.b, None, of_b, np.where(squared, last, np.uint64(0)))
     sign = np.repeat(draw.coins(size)[:, None], draw.k, axis=1)
     a, b = _signed(draw, a, b, sign)
-    c = encode(draw.c, draw.coins(size), leading, draw.fraction(size) & _kept(draw))
+    c = encode(draw.c, draw.coins(size), leading, draw.fraction(size) & _fraction_mask(draw))
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 

@@ -98,11 +98,11 @@ def _findings(
         many=wide[0],
         short=narrow[1],
         long=wide[1],
-        again=_said(again, same),
+        again=_sentence(again, same),
     )
 
 
-def _said(again: dict[str, tuple[int, int]], same: bool) -> str:
+def _sentence(again: dict[str, tuple[int, int]], same: bool) -> str:
     if not again:
         return "Yosys is not installed here, so nothing was synthesized again."
     if same:

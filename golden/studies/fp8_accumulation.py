@@ -215,7 +215,13 @@ def _table(data: str, found: dict[str, Errors]) -> Table:
     for way in WAYS:
         mean, largest, bias = _at(found[way.key], length)
         rows.append(
-            (way.label, published(NAME)["fraction_bits"].get(way.key, _kept(way)), mean, largest, bias)
+            (
+                way.label,
+                published(NAME)["fraction_bits"].get(way.key, _alignment_bits(way)),
+                mean,
+                largest,
+                bias,
+            )
         )
     caption = f"Error at K = {length}, operands of {DATA[data]}, by the mean magnitude of the exact sums"
     return Table(
@@ -226,7 +232,7 @@ def _table(data: str, found: dict[str, Errors]) -> Table:
     )
 
 
-def _kept(way: Way) -> int:
+def _alignment_bits(way: Way) -> int:
     """Fraction bits that the unit's first alignment keeps."""
     return way.unit.ins.program.steps_of(Align)[0].fraction_bits[0][1]
 

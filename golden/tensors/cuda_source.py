@@ -47,7 +47,7 @@ def supported(ins: Instruction) -> str | None:
 
 def tile_of(ins: Instruction) -> int:
     """Rows and columns that a block of threads computes."""
-    element, (chunks, scales) = device_text.element_bytes(ins.program, ins), _beside(ins)
+    element, (chunks, scales) = device_text.element_bytes(ins.program, ins), _metadata_and_scales(ins)
     row = (_stride(ins, ins.k) + _stride(ins, ins.stored_k)) * element + chunks + 16 * scales
     return next(size for size in (64, 32, THREADS) if size * row <= _SHARED or size == THREADS)
 
@@ -58,7 +58,7 @@ def _stride(ins: Instruction, count: int) -> int:
     return count + 16 // device_text.element_bytes(ins.program, ins)
 
 
-def _beside(ins: Instruction) -> tuple[int, int]:
+def _metadata_and_scales(ins: Instruction) -> tuple[int, int]:
     """Nibbles of metadata, and scales, of a row in a step."""
     chunks = 0 if ins.pattern is None else ins.k // ins.pattern.chunk
     return chunks, 0 if ins.scale_block is None else ins.k // ins.scale_block
@@ -74,7 +74,7 @@ def source(ins: Instruction) -> str:
     why = supported(ins)
     if why is not None:
         raise OperandError(f"{ins.name}: no kernel for {why}, expected tensors of the CPU: a.cpu(), b.cpu()")
-    chunks, scales = _beside(ins)
+    chunks, scales = _metadata_and_scales(ins)
     names = ["a", "b", *(["metadata"] if chunks else []), *(["scale_a", "scale_b"] if scales else [])]
     constants: dict[str, Any] = {
         "UNIT_K": ins.k,

@@ -243,7 +243,7 @@ class _Product(Assembly):
         d = seed
         for run in runs:
             a, b = self._stretch(run)
-            d = self.chain(a, b, d, len(run), self._beside(run))
+            d = self.chain(a, b, d, len(run), self._metadata_and_scales(run))
         if d is None:
             shape = (self.a.shape[0], self.a.shape[1], self.b.shape[2])
             own = self.plan.instruction.formats["c"]
@@ -272,7 +272,7 @@ class _Product(Assembly):
         codes, axis = (self.a, 2) if name == "a" else (self.b, 1)
         return codes.index_select(axis, torch.from_numpy(index).to(codes.device))
 
-    def _beside(self, run: range) -> dict[str, Tensor]:
+    def _metadata_and_scales(self, run: range) -> dict[str, Tensor]:
         """Metadata and block scales of these steps."""
         unit, found = self.plan.instruction, {}
         if unit.pattern is not None:

@@ -92,7 +92,7 @@ class emulate:
             stack.enter_context(_no_onednn())
             stack.enter_context(torch.backends.cudnn.flags(enabled=False))
             stack.enter_context(_no_fast_path())
-            stack.enter_context(saved_tensors_hooks(_kept, self._asked_for))
+            stack.enter_context(saved_tensors_hooks(_recurrent_products, self._asked_for))
             stack.enter_context(_Router(self))
             self._open = stack.pop_all()
         return self
@@ -127,7 +127,7 @@ def _plan(given: Plan | str | Path) -> Plan:
     return found
 
 
-def _kept(tensor: Tensor) -> Tensor:
+def _recurrent_products(tensor: Tensor) -> Tensor:
     return tensor.detach()
 
 

@@ -91,7 +91,7 @@ def tools() -> Tools:
 
 def version() -> str:
     """What the manifest says of the compiler: "clang 19.1.7"."""
-    text = _said(*tools().clang)
+    text = _output_of(*tools().clang)
     found = re.search(r"clang version (\S+)", text)
     return f"clang {found.group(1)}" if found else text.splitlines()[0]
 
@@ -102,14 +102,14 @@ def compile(source: str, target: str, options: Sequence[str] = ()) -> bytes:
     Raises:
         CompileError: clang's or the linker's first complaint. ToolMissing: no compiler.
     """
-    return _made(source, target, tuple(options))[0]
+    return _assembled(source, target, tuple(options))[0]
 
 
 def listing(source: str, target: str, options: Sequence[str] = ()) -> str:
     """The instructions of that code object; see the module's text. Raises as `compile`, and HwError."""
-    code, assembly = _made(source, target, tuple(options))
+    code, assembly = _assembled(source, target, tuple(options))
     for objdump in tools().objdumps:
-        key = toolchain.cache_key("gcn", _said(objdump), target, hashlib.sha256(code).hexdigest())
+        key = toolchain.cache_key("gcn", _output_of(objdump), target, hashlib.sha256(code).hexdigest())
         try:
             return toolchain.cached(f"{key}.gcn", partial(_disassembled, objdump, code, target)).decode()
         except HwError:  # one that is older than the target
@@ -118,18 +118,18 @@ def listing(source: str, target: str, options: Sequence[str] = ()) -> str:
 
 
 @cache
-def _said(*command: str) -> str:
+def _output_of(*command: str) -> str:
     """All that a tool says of itself."""
     return toolchain.run_tool([*command, "--version"], HwError)
 
 
-def _made(source: str, target: str, options: tuple[str, ...]) -> tuple[bytes, str]:
+def _assembled(source: str, target: str, options: tuple[str, ...]) -> tuple[bytes, str]:
     """The code object and the assembly that it is made of."""
     if not re.fullmatch(r"gfx[0-9a-f]{3,5}", target):
         raise HwError(f"target is '{target}', expected gfx and a number, such as gfx942")
     chosen = tools()
     arguments = [*OPTIONS, f"-mcpu={target}", *options]
-    key = toolchain.cache_key("amdgcn", _said(*chosen.clang), *chosen.clang, *arguments, source)
+    key = toolchain.cache_key("amdgcn", _output_of(*chosen.clang), *chosen.clang, *arguments, source)
     assembly = toolchain.cached(f"{key}.gcn.s", lambda: _assembly(chosen, arguments, source))
     code = toolchain.cached(f"{key}.co", lambda: _linked(chosen, arguments, assembly))
     return code, assembly.decode()

@@ -118,7 +118,7 @@ def source(ins: Instruction, form: str = "shared", name: str = "run", complete: 
     """
     kernels.check_there(ins, supported(ins), form)
     a_bytes, b_bytes = shared_bytes(ins)
-    held = _held(ins, form)
+    held = _columns_besides_d(ins, form)
     used = columns(ins) + sum(count for _, count, _ in held)
     code = kernels.render(
         "tensor.cu",
@@ -144,7 +144,7 @@ def prelude() -> str:
     return kernels.render("tensor_prelude.cu")
 
 
-def _held(ins: Instruction, form: str) -> list[tuple[str, int, int]]:
+def _columns_besides_d(ins: Instruction, form: str) -> list[tuple[str, int, int]]:
     """What lies in tensor memory in addition to D: parameter, columns, first column."""
     widths: dict[str, int] = {}
     if form == "tensor":

@@ -115,7 +115,7 @@ def record(
         entries[case.name] = asdict(case) | {
             "kernels": kernels,
             "operands": digest(operands),
-            "plan": _said(case, plan),
+            "plan": _in_manifest(case, plan),
         }
     _write(folder, results, {"device": torch.about(), "cases": entries, "refused": dict(report.refused)})
     return report
@@ -170,7 +170,7 @@ def _read(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"case": case, "kernels": entry["kernels"], "operands": entry["operands"], "plan": plan}
 
 
-def _said(case: Case, plan: Plan | None) -> dict[str, Any] | None:
+def _in_manifest(case: Case, plan: Plan | None) -> dict[str, Any] | None:
     """A plan as the manifest has it: its name, and the further options that were found."""
     base = plan_of(case)
     if plan is None or base is None:

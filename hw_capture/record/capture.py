@@ -17,7 +17,7 @@ from golden.model.instruction import Instruction
 from hw_capture.errors import DeviceError, ToolMissing
 from hw_capture.kernels import amd_toolchain, build, kernels, tiles, toolchain
 from hw_capture.kernels.build import Built
-from hw_capture.record.runner import FILLS, Runner, differing
+from hw_capture.record.runner import INITIAL_BYTES, Runner, differing
 from hw_capture.record.store import Options as Options
 from hw_capture.record.store import Report as Report
 from hw_capture.record.store import Store, opened
@@ -125,7 +125,7 @@ def _capture_one(ins: Instruction, parts: list[Built], runner: Runner, store: St
     operands, class_set, classes = tiles.draw(ins, store.options.seed, store.options.per_kind)
     expected = ins(**operands)
     # Each form runs with memory filled in each way: a result that nobody wrote differs.
-    results = [runner.run(one, operands, fill) for one in parts for fill in FILLS]
+    results = [runner.run(one, operands, fill) for one in parts for fill in INITIAL_BYTES]
     wrong = differing(results[0], expected, ins.name)
     unlike = max(differing(result, results[0], ins.name) for result in results)
     if unlike:

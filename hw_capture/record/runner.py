@@ -13,7 +13,7 @@ from hw_capture.kernels import buffers, kernels
 from hw_capture.kernels.build import Built
 
 Bits = npt.NDArray[Any]
-FILLS = (0xCD, 0x32)
+INITIAL_BYTES = (0xCD, 0x32)
 """Bytes that lie in the results before a kernel runs: what it does not write is different after two runs
 of different fill."""
 

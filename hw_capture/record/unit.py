@@ -23,7 +23,7 @@ from golden.unit import FunctionUnit, Unit
 from hw_capture.errors import DeviceError
 from hw_capture.kernels import kernels, toolchain
 from hw_capture.record.capture import target_for
-from hw_capture.record.runner import FILLS, differing, execute
+from hw_capture.record.runner import INITIAL_BYTES, differing, execute
 
 if TYPE_CHECKING:
     from golden.model.instruction import Instruction
@@ -74,7 +74,7 @@ def _unit(gpu: Device, ins: Instruction, target: str) -> FunctionUnit:
         return run(padded)[:count]
 
     def run(tiles: Operands) -> Bits:
-        first, second = (execute(gpu, module, "run", ins, form, tiles, fill) for fill in FILLS)
+        first, second = (execute(gpu, module, "run", ins, form, tiles, fill) for fill in INITIAL_BYTES)
         if unlike := differing(second, first, ins.name):
             raise DeviceError(
                 f"{ins.name}: {unlike} of {first.size} results differ between two runs, or were never written"

@@ -79,13 +79,13 @@ def table(
 
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 Progress = Callable[[str, int, int], None]
 
 
 def in_parallel(
-    work: Callable[[Item], Made], items: Sequence[Item], progress: Progress | None = None
-) -> Generator[Made, None, None]:
+    work: Callable[[Item], Value], items: Sequence[Item], progress: Progress | None = None
+) -> Generator[Value, None, None]:
     """Yields what `work` makes of each item, in order; an interrupt stops the compilers, too."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         jobs = [pool.submit(work, item) for item in items]

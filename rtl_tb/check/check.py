@@ -26,7 +26,7 @@ from rtl_tb.check import vhdl
 from rtl_tb.check.accumulate import try_long_accumulation, turning_points, unreached_bits
 from rtl_tb.check.capsule import write_capsule
 from rtl_tb.check.drawing import COVERED, draw
-from rtl_tb.check.explain import END, VERDICT, Listen, Progress, error_line, explain
+from rtl_tb.check.explain import OnPart, Progress, error_line, explain
 from rtl_tb.check.four_states import compare_four_states, of_its_reader
 from rtl_tb.check.initial_values import compare_initial_values, compare_with_source
 from rtl_tb.check.options import (
@@ -37,7 +37,7 @@ from rtl_tb.check.options import (
 )
 from rtl_tb.check.other_outputs import compare_other_outputs, uncompared_bits
 from rtl_tb.check.outside_influences import outside_influences, signals_with_several_drivers
-from rtl_tb.check.record import Check
+from rtl_tb.check.record import END, VERDICT, Check
 from rtl_tb.check.source_text import synthesised, text_of_run
 from rtl_tb.check.synthesis import compare_netlists, unknown
 from rtl_tb.dut.description import Dut, load_dut
@@ -60,7 +60,7 @@ def check(
     file: str | Path,
     options: Options | None = None,
     progress: Progress | None = None,
-    listen: Listen | None = None,
+    listen: OnPart | None = None,
 ) -> Check:
     """Checks the DUT that `file` describes; `listen` gets a failing check before it is explained.
 
@@ -77,7 +77,7 @@ def check_dut(
     dut: Dut,
     options: Options | None = None,
     progress: Progress | None = None,
-    listen: Listen | None = None,
+    listen: OnPart | None = None,
 ) -> Check:
     """Checks a DUT whose description is read already.
 
@@ -87,26 +87,26 @@ def check_dut(
     options = options or Options()
     budget = Budget(options.budget)
     report = progress or (lambda _what, _done, _total: None)
-    tell = listen or (lambda _check, _stage: None)
+    on_part = listen or (lambda _check, _stage: None)
     state = run_vectors(dut, options, report)
     for stage in VERDICT_STAGES:
         try:
             state = stage(state, report)
         except KeyboardInterrupt:
             if stage is simulate_gates and state.passed:
-                tell(state.noted("it was not checked as synthesis reads it: the run was ended"), VERDICT)
+                on_part(state.noted("it was not checked as synthesis reads it: the run was ended"), VERDICT)
             raise
     # From here on the verdict stands, whatever becomes of what explains it.
-    tell(state, VERDICT)
+    on_part(state, VERDICT)
     # Share of a budget that the explanation of a failure has, however long the unit was built.
     in_any_case = 0.5
     more = Budget(max(budget.left(ALL), in_any_case * options.budget))
     if not state.passed and options.explain and not state.turned:
-        state = explain(state, report, more, tell)
+        state = explain(state, report, more, on_part)
     if not state.passed and options.failures is not None:
         report("writing the failure capsule", 0, 0)
         state = write_capsule(state, state.run, options.failures, more)
-    tell(state, END)
+    on_part(state, END)
     return state
 
 
@@ -114,7 +114,7 @@ def check_dut(
 
 
 def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
-    """Stage 1. Draws the vectors, builds the unit and runs them all."""
+    """Draws the vectors, builds the unit and runs them all."""
     engine, simulator = engines.choice_of(dut, options.engine, options.simulator)
     options = replace(options, engine=engine, simulator=simulator)
     build = options.build / dut.name
@@ -149,7 +149,7 @@ def run_vectors(dut: Dut, options: Options, report: Progress) -> Check:
 
 
 def read_again(state: Check, _report: Progress) -> Check:
-    """Stage 2. An X that only Icarus's reader of the text produces is not the unit's."""
+    """An X that only Icarus's reader of the text produces is not the unit's."""
     again = of_its_reader(state.run, state.verdict, state.engine)
     if again is None:
         return state
@@ -158,7 +158,7 @@ def read_again(state: Check, _report: Progress) -> Check:
 
 
 def watch_outputs(state: Check, _report: Progress) -> Check:
-    """Stage 3. Outputs that are no results, of which the description says what they have, are looked at."""
+    """Outputs that are no results, of which the description says what they have, are looked at."""
     if not state.passed:
         return state
     watched = compare_other_outputs(state.run, state.options.engine, state.verdict)
@@ -168,7 +168,7 @@ def watch_outputs(state: Check, _report: Progress) -> Check:
 
 
 def run_under_traffic(state: Check, report: Progress) -> Check:
-    """Stage 4. `fast`, whose first run is at full throughput, runs the vectors again with idle cycles,
+    """`fast`, whose first run is at full throughput, runs the vectors again with idle cycles,
     backpressure and resets."""
     if not (state.passed and state.options.engine == "fast"):
         return state
@@ -189,7 +189,7 @@ def run_under_traffic(state: Check, report: Progress) -> Check:
 
 
 def accumulate_long(state: Check, report: Progress) -> Check:
-    """Stage 5. An integer accumulator of the unit is filled until it overflows, in both directions."""
+    """An integer accumulator of the unit is filled until it overflows, in both directions."""
     if not (state.passed and (state.options.engine == "fast" or state.dut.vhdl is not None)):
         return state
     report("filling the accumulator", 0, 0)
@@ -204,7 +204,7 @@ def accumulate_long(state: Check, report: Progress) -> Check:
 
 
 def turn_polarities(state: Check, report: Progress) -> Check:
-    """Stage 6. A unit that fails as if reset, valid, ready or enable had the other polarity, or as if
+    """A unit that fails as if reset, valid, ready or enable had the other polarity, or as if
     operands came too often, is run in that way. If it works then, the earlier results do not count."""
     if state.passed or not state.options.explain:
         return state
@@ -217,7 +217,7 @@ def turn_polarities(state: Check, report: Progress) -> Check:
 
 
 def try_initial_values(state: Check, report: Progress) -> Check:
-    """Stage 7. Undriven signals start as zeros and as ones, too; a unit that was run as a translation is run
+    """Undriven signals start as zeros and as ones, too; a unit that was run as a translation is run
     in its own language.
 
     Raises:
@@ -240,7 +240,7 @@ def try_initial_values(state: Check, report: Progress) -> Check:
 
 
 def try_four_states(state: Check, report: Progress) -> Check:
-    """Stage 8. The first vectors run in Icarus, which has X and Z: a result with either is wrong."""
+    """The first vectors run in Icarus, which has X and Z: a result with either is wrong."""
     if not (state.passed and state.run.simulator == "verilator" and state.options.four_states):
         return state
     report("trying four states", 0, 0)
@@ -249,7 +249,7 @@ def try_four_states(state: Check, report: Progress) -> Check:
 
 
 def simulate_gates(state: Check, report: Progress) -> Check:
-    """Stage 9. The vectors run on the netlist that synthesis makes of the unit, with undefined bits zero, one
+    """The vectors run on the netlist that synthesis makes of the unit, with undefined bits zero, one
     and random; notes list further influences on the results.
 
     Raises:

@@ -24,7 +24,7 @@ from golden.vectors.vectorset import default_set
 from rtl_tb.check import reasons
 from rtl_tb.check.declaration_initialisers import declaration_initialisers
 from rtl_tb.check.options import TRAFFIC, affordable
-from rtl_tb.check.record import Check
+from rtl_tb.check.record import DIAGNOSIS, EXAMPLE, Check
 from rtl_tb.check.under_traffic import TrafficFault, isolate_traffic
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.budget import Budget
@@ -42,11 +42,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
-Listen = Callable[[Check, str], None]
-"""Called with the record of a check after each of STAGES."""
-VERDICT, EXAMPLE, DIAGNOSIS, END = STAGES = ("verdict", "example", "diagnosis", "end")
-"""The parts of `Story` of rtl_tb/check/report.py: the verdict; the smallest operands that fail; the
-hypotheses; and everything else, in this order."""
+OnPart = Callable[[Check, str], None]
+"""Called with the record of a check and one of REPORT_PARTS, as soon as that part is known."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +132,8 @@ class _Work:
             self.notes.append(f"{what}: {error_line(error)}")
 
 
-def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Check:
-    """Adds the explanation to a failed check, stage by stage, as far as the budget goes; `tell` gets the
+def explain(state: Check, report: Progress, budget: Budget, on_part: OnPart) -> Check:
+    """Adds the explanation to a failed check, stage by stage, as far as the budget goes; `on_part` gets the
     smallest operands and the diagnosis as soon as they are there."""
     work = _Work(state.verdict, state.run, report, budget)
     state = without_traffic(state, work)
@@ -147,16 +144,16 @@ def explain(state: Check, report: Progress, budget: Budget, tell: Listen) -> Che
         with _search_begun(state, work):
             return search_in_the_text(state, work)
     state = smallest_operands(state, work)
-    tell(state, EXAMPLE)
+    on_part(state, EXAMPLE)
     with _search_begun(state, work):
         for stage in (try_hypotheses, examples_of_faults, look_at_the_description):
             state = stage(state, work)
-        tell(state, DIAGNOSIS)
+        on_part(state, DIAGNOSIS)
         return search_in_the_text(state, work)
 
 
 def without_traffic(state: Check, work: _Work) -> Check:
-    """Stage 1. Runs without idle cycles, backpressure and resets: vectors that are then right are the
+    """Runs without idle cycles, backpressure and resets: vectors that are then right are the
     handshake's fault, vectors that are still wrong the arithmetic's. The two are explained separately."""
     work.report("looking at what traffic does", 0, 0)
     with work.given_up("what traffic does is not known"):
@@ -167,7 +164,7 @@ def without_traffic(state: Check, work: _Work) -> Check:
 
 
 def smallest_operands(state: Check, work: _Work) -> Check:
-    """Stage 2. The smallest operands that fail."""
+    """The smallest operands that fail."""
     if not (work.verdict.wrong.any() or work.verdict.unknown.any()):
         return state
     work.report("looking for the smallest operands that fail", 0, 0)
@@ -179,7 +176,7 @@ def smallest_operands(state: Check, work: _Work) -> Check:
 
 
 def try_hypotheses(state: Check, work: _Work) -> Check:
-    """Stage 3. The hypothesis about the arithmetic that explains the wrong results."""
+    """The hypothesis about the arithmetic that explains the wrong results."""
     work.report("looking for the reason", 0, 0)
     # Seconds of the processor for hypotheses of several faults.
     combining_seconds = 20.0
@@ -196,7 +193,7 @@ def try_hypotheses(state: Check, work: _Work) -> Check:
 
 
 def examples_of_faults(state: Check, work: _Work) -> Check:
-    """Stage 4. The step at which the diagnosed unit first differs; for several faults an example each."""
+    """The step at which the diagnosed unit first differs; for several faults an example each."""
     found = state.diagnosis
     if found is None:
         return state
@@ -211,7 +208,7 @@ def examples_of_faults(state: Check, work: _Work) -> Check:
 
 
 def look_at_the_description(state: Check, work: _Work) -> Check:
-    """Stage 5. Possible errors in dut.yaml: latency, order of ports, interval; and declarations with an
+    """Possible errors in dut.yaml: latency, order of ports, interval; and declarations with an
     unintended meaning."""
     work.report("looking at the description", 0, 0)
     found, verdict, job = state.diagnosis, work.verdict, work.job
@@ -228,7 +225,7 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
 
 
 def search_in_the_text(state: Check, work: _Work) -> Check:
-    """Stage 6. A change of the text that makes the results right, if the diagnosis does not explain them, or
+    """A change of the text that makes the results right, if the diagnosis does not explain them, or
     only by several faults or by a symptom. Then a further change for what traffic makes wrong, and last the
     unit that the DUT is, if that was requested."""
     requested, job, found = state.options.repair, work.job, state.diagnosis

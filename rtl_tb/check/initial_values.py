@@ -105,7 +105,7 @@ def compare_initial_values(
     found: tuple[UndrivenSignals | None, Job, Verdict] | None = None
     alone = True
     if not verdict.passed or job is not whole or job.simulator != "verilator":
-        some = replace(job.of_some(_some(verdict)), unset=unset)
+        some = replace(job.of_some(_excerpt(verdict)), unset=unset)
         runs = _runs(engine, some, {})
         found, alone = _found(some, runs), all(run.passed for run in runs.values())
     if found is None and alone and job.simulator == "verilator":  # what failed may need what was before it
@@ -143,7 +143,7 @@ def _of_other_bits(engine: str, job: Job) -> tuple[UndrivenSignals | None, Job, 
 def _found(job: Job, runs: Mapping[str, Verdict]) -> tuple[UndrivenSignals, Job, Verdict] | None:
     """The differences between the runs of a job under every start; None if all answer alike, or all pass."""
     failing = next((start for start, run in runs.items() if not run.passed), None)
-    if failing is None or all(_alike(run, runs[failing], job.dut) for run in runs.values()):
+    if failing is None or all(_same_answers(run, runs[failing], job.dut) for run in runs.values()):
         return None
     wrong = {start: int(run.failed.sum()) for start, run in runs.items()}
     vhdl = job.dut.vhdl is not None
@@ -155,7 +155,7 @@ def _found(job: Job, runs: Mapping[str, Verdict]) -> tuple[UndrivenSignals, Job,
     return unset, replace(job, start=failing), runs[failing]
 
 
-def _some(verdict: Verdict) -> VectorSet:
+def _excerpt(verdict: Verdict) -> VectorSet:
     failing = np.flatnonzero(verdict.failed)[:MOST]
     vectors = verdict.vectors
     return vectors[vectors.with_history(failing)] if len(failing) else vectors[:MOST]
@@ -165,7 +165,7 @@ def _judged(engine: str, job: Job) -> Verdict:
     return judge(job.vectors, engines.run(engine, job), job.dut.compare)
 
 
-def _alike(one: Verdict, other: Verdict, dut: Dut) -> bool:
+def _same_answers(one: Verdict, other: Verdict, dut: Dut) -> bool:
     """Whether two runs have the same answers, as far as the DUT's policy distinguishes them."""
     mine, theirs = one.outcome, other.outcome
     if {each.kind for each in mine.failures} != {each.kind for each in theirs.failures}:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from rtl_tb.check.reasons import FaultExample
     from rtl_tb.locate.result import Repair
 
+VERDICT, EXAMPLE, DIAGNOSIS, END = REPORT_PARTS = ("verdict", "example", "diagnosis", "end")
+"""The parts of a report, in the order in which a check knows them: the verdict with its limits; the smallest
+operands that fail, with their trace; the diagnosis, with possible errors of the description; the search in
+the text, and what to run next."""
 NEVER_TOGETHER = "clear and load were never set together: which of them wins was not checked"
 
 
@@ -122,7 +126,7 @@ class Check:
         if (exclude := self.dut.exclude) is None:
             return None
         found = exclude.of(self.dut.instruction, self.vectors.operands, self.vectors.d)
-        return exclude.said(int(np.count_nonzero(found)))
+        return exclude.sentence(int(np.count_nonzero(found)))
 
     @property
     def not_synthesised(self) -> list[str]:

@@ -19,6 +19,7 @@ from golden.errors import counted
 from golden.files.escape import fence
 from golden.files.escape import markdown as escape_markdown
 from golden.identify.diagnosis import ACCEPTED
+from rtl_tb.check.record import END, REPORT_PARTS
 from rtl_tb.runs.example import Example
 
 Report = dict[str, Any]
@@ -92,18 +93,14 @@ class ReportPrinter:
     """Prints a report part by part, as soon as it is known; each part once. `example`: with the example
     itself the trace is as wide as the console."""
 
-    PARTS = ("verdict", "example", "diagnosis", "end")
-    """The verdict with its limits; the example with its trace, and kinds; the diagnosis, with possible errors
-    of the description; the results of a search, and what to run next."""
-
     def __init__(self, console: Console) -> None:
         self.console = console
         self.printed: list[str] = []
         self.hints = 0
 
-    def tell(self, report: Report, until: str = "end", example: Example | None = None) -> None:
+    def print_up_to(self, report: Report, until: str = END, example: Example | None = None) -> None:
         """Prints the parts up to this one that are not printed yet."""
-        for part in self.PARTS[: self.PARTS.index(until) + 1]:
+        for part in REPORT_PARTS[: REPORT_PARTS.index(until) + 1]:
             if part not in self.printed:
                 self.printed.append(part)
                 getattr(self, f"_{part}")(report, example)
@@ -175,7 +172,7 @@ class ReportPrinter:
 def print_text(report: Report, console: Console, example: Example | None = None) -> None:
     """Prints the story of a finished check: verdict, handshake, the smallest example with its trace, kinds,
     the diagnosis, what to run next."""
-    ReportPrinter(console).tell(report, example=example)
+    ReportPrinter(console).print_up_to(report, example=example)
 
 
 def _print_diagnosis(report: Report, say: Callable[..., None]) -> None:

@@ -161,7 +161,7 @@ class Exclusion:
             found = last >= since
         return found
 
-    def said(self, count: int) -> str:
+    def sentence(self, count: int) -> str:
         """What a verdict says of it, with the number of excluded vectors that there were."""
         groups: dict[tuple[str, str], list[Case]] = {}
         for case in self.cases:

@@ -183,7 +183,7 @@ class Structure:
             return None
         idle: Values = dict.fromkeys(self.bits(reset), "1" if low else "0")
         runs = [self._behind_latches({**idle, bits[0]: value}) for value in "01"]
-        return any(all(each.latch or _holds(each, values) for each in before) for values in runs)
+        return any(all(each.latch or _is_constant(each, values) for each in before) for values in runs)
 
     def set_to_constants(self, assumed: Mapping[str, Sequence[Port]]) -> set[int]:
         """The registers that take a constant at the next edge where these ports have these values; none where
@@ -393,7 +393,7 @@ _TAKES_WITH = {(True, False): "1", (False, True): "0"}
 """The value of an input with which a register takes what comes, by whether it takes nothing with 0 and 1."""
 
 
-def _holds(register: _Register, values: Values) -> bool:
+def _is_constant(register: _Register, values: Values) -> bool:
     """Whether a register keeps what it has, at every edge."""
     for bits, active in register.enables:
         if all((now := values.get(bit, bit)) in ("0", "1") and now != active for bit in bits):

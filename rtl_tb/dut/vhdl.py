@@ -452,7 +452,7 @@ def _port(name: str, direction: str, types: _Types, paths: Sequence[str]) -> Por
     if not re.fullmatch(r"\w+", name):
         return Port(name, direction, 0, problem="an extended identifier")
     try:
-        return _made_of(name, direction, steps, top=True)
+        return _port_of(name, direction, steps, top=True)
     except ValueError as error:
         return Port(name, direction, 0, problem=str(error))
 
@@ -465,7 +465,7 @@ def _step(match: re.Match[str]) -> Step:
     return match["field"] if index is None else int(index) if re.fullmatch(r"-?\d+", index) else f"({index})"
 
 
-def _made_of(name: str, direction: str, steps: Sequence[Sequence[Step]], top: bool = False) -> Port:
+def _port_of(name: str, direction: str, steps: Sequence[Sequence[Step]], top: bool = False) -> Port:
     """A port, or a field, of bits with these steps below it; raises ValueError where none describes it."""
     dimensions: list[Range] = []
     while steps[0] and isinstance(steps[0][0], int):
@@ -481,7 +481,7 @@ def _made_of(name: str, direction: str, steps: Sequence[Sequence[Step]], top: bo
             if not isinstance(each[0], str) or each[0].startswith("("):
                 raise ValueError("an array with indices that are no single numbers")
             fields.setdefault(each[0], []).append(each[1:])
-        bits = members_of([_made_of(key, direction, below) for key, below in fields.items()], False, members)
+        bits = members_of([_port_of(key, direction, below) for key, below in fields.items()], False, members)
     else:
         bits = 1
         if dimensions:  # the last index is that of a vector's bits

@@ -129,7 +129,7 @@ def wrapper_text(dut: Dut, module: Module) -> str:
         *verilog(adapter, dut.layout.operand_width),
         "",
         *_operands(adapter, operands, driven_fields(dut, module), module),
-        *_rest(dut),
+        *_unwatched_bits(dut),
         *_results(results, [*result_bit_ranges(dut, module), *read_fields(dut, module)], module),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
@@ -252,7 +252,7 @@ def _results(maps: list[tuple[PortMap, Field]], runs: list[BitRange], module: Mo
     return lines
 
 
-def _rest(dut: Dut) -> list[str]:
+def _unwatched_bits(dut: Dut) -> list[str]:
     """The bits of out_data that nothing is watched with."""
     count, width = len(dut.watched), dut.layout.result_width
     return [f"    assign out_data[{width - 1}:{count}] = {width - count}'d0;"] if 0 < count < width else []

@@ -180,11 +180,12 @@ def _resets(resets: int, count: int, rng: np.random.Generator) -> Words:
     edges = np.arange(resets + 1) * disturbed // max(resets, 1)
     at = rng.integers(edges[:-1], edges[1:]) if resets else np.zeros(0, np.int64)
     delay = rng.choice(_DELAYS, resets)
-    # Idle cycles behind the first reset, and few others: what comes late from before it is seen, by itself.
-    settled = 320
-    behind = np.where(rng.random(resets) < 0.5, 0, np.minimum(_lengths(resets, rng), settled))
-    most_settled = 8
-    behind[: 2 * most_settled : 2] = settled
+    # Idle cycles after the first reset and up to seven others: a late result of an operand from before the
+    # reset then comes alone, up to this many cycles after it, and is seen as a result of no vector.
+    quiet = 320
+    behind = np.where(rng.random(resets) < 0.5, 0, np.minimum(_lengths(resets, rng), quiet))
+    most_quiet = 8
+    behind[: 2 * most_quiet : 2] = quiet
     drained_share = 0.25
     drained = np.where(rng.random(resets) < drained_share, DRAINED, 0)
     drained[:1] = 0

@@ -136,7 +136,7 @@ def transaction(
         if _depends_on(result, variables, each):
             raise Unreadable(
                 f"{dut.name}: state that dut.yaml does not declare: its result depends on "
-                f"{_said(str(each.value))}"
+                f"{_readable(str(each.value))}"
             )
     undefined = any(str(each.value).startswith(("x.", "open.")) for each in variables)
     wanted = {name: netlist.signal(name, result, latency) for name in signals}
@@ -277,10 +277,10 @@ def _depends_on(result: Word, variables: Sequence[Word], one: Word) -> bool:
 
 def _source(word: Word) -> str:
     """What a word depends on, in words of the field."""
-    return _said(next(str(each.value) for each in order([word]) if each.op == "var"))
+    return _readable(next(str(each.value) for each in order([word]) if each.op == "var"))
 
 
-def _said(name: str) -> str:
+def _readable(name: str) -> str:
     if name.startswith("start."):
         return f"register {name.removeprefix('start.')}, which no reset sets"
     return "operands of another cycle" if name.startswith("in_data@") else f"operand {name}"

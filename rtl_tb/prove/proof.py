@@ -25,13 +25,13 @@ from golden.errors import counted
 from golden.identify.diagnose.mutations import changed
 from golden.program.signature import Operands
 from golden.proof.problem import Problem, batch_of, operands_of, result_of
-from golden.proof.sweep import OPEN, PROVED, Tell
+from golden.proof.sweep import OPEN, PROVED, OnStage
 from golden.proof.verdict import Fault, Outcome, Simulation, decide
 from golden.vectors.files import write
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.check.check import check_dut
-from rtl_tb.check.explain import Listen
+from rtl_tb.check.explain import OnPart
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
 from rtl_tb.dut.description import Dut
@@ -103,8 +103,8 @@ def prove(
     dut: Dut,
     seconds: float = 300.0,
     options: Options | None = None,
-    tell: Tell = lambda _text: None,
-    listen: Listen | None = None,
+    on_stage: OnStage = lambda _text: None,
+    listen: OnPart | None = None,
     jobs: int = 1,
 ) -> Proof:
     """Proves or refutes a unit.
@@ -120,18 +120,18 @@ def prove(
         golden's model differ.
     """
     start = time.monotonic()
-    tell("reading the unit")
+    on_stage("reading the unit")
     problem, read = problem_of(dut)
     reading = {"reading": time.monotonic() - start}
     options = options or Options()
     build = options.build / dut.name
     changes = changed_specifications(dut, problem)
-    outcome = decide(problem, seconds, simulation_of(dut, build), tell, jobs, changes, build / ANSWERS)
+    outcome = decide(problem, seconds, simulation_of(dut, build), on_stage, jobs, changes, build / ANSWERS)
     outcome = replace(outcome, seconds=reading | outcome.seconds)
     found = Proof(dut, outcome, claim_of(dut, problem, read), read.steady)
     if outcome.values is not None:
-        return _replayed(found, problem, outcome.values, options, tell, listen)
-    return _simulated(found, options, tell) if found.verdict == PROVED else found
+        return _replayed(found, problem, outcome.values, options, on_stage, listen)
+    return _simulated(found, options, on_stage) if found.verdict == PROVED else found
 
 
 def changed_specifications(dut: Dut, problem: Problem) -> Iterator[Fault]:
@@ -183,9 +183,9 @@ def _wrong(dut: Dut, build: Path, like: Dut | None, columns: Mapping[str, Values
     return int(verdict.failed.sum()) or len(verdict.outcome.failures)
 
 
-def _simulated(found: Proof, options: Options, tell: Tell) -> Proof:
+def _simulated(found: Proof, options: Options, on_stage: OnStage) -> Proof:
     """A proof of the netlist that the simulator bears out, with its traffic; OPEN where it does not."""
-    tell("running vectors of the proved unit")
+    on_stage("running vectors of the proved unit")
     # Vectors that a proved unit has to get right in the simulator, which may read another text than Yosys:
     # one that has a branch for each tool is found by a handful. Where state may carry over from one
     # transaction to the next, of which nothing is proved, as many as a check runs.
@@ -236,8 +236,8 @@ def _replayed(
     problem: Problem,
     model: Mapping[str, int],
     options: Options,
-    tell: Tell,
-    listen: Listen | None,
+    on_stage: OnStage,
+    listen: OnPart | None,
 ) -> Proof:
     """Operands that refute the netlist, run in the simulator and explained; OPEN where it shows nothing.
 
@@ -245,7 +245,7 @@ def _replayed(
         RtlError: golden's model and the circuit of the specification give different results.
     """
     dut, unit = found.dut, found.dut.instruction
-    tell("replaying the counterexample")
+    on_stage("replaying the counterexample")
     operands = operands_of(unit, model)
     answers = unit.answers(operands)
     said = result_of(problem.spec, model)

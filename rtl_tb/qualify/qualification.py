@@ -92,7 +92,7 @@ def compare(unit: Dut, mutant: Dut, seconds: float, build: Path) -> Equivalence:
     if outcome.values is not None:
         given = {name: outcome.values.get(name, 0) for name in problem.vectors}
         return Equivalence(outcome.verdict, "operands found", operands_of(unit.instruction, given))
-    said = _said(outcome)
+    said = _sentence(outcome)
     return _alone(said) if outcome.verdict == PROVED and not steady else Equivalence(outcome.verdict, said)
 
 
@@ -119,7 +119,7 @@ def replayed(found: Equivalence, dut: Dut, build: Path) -> Equivalence:
     return replace(found, verdict=OPEN, how="differs by what the netlist leaves open, not in the simulator")
 
 
-def _said(outcome: Outcome) -> str:
+def _sentence(outcome: Outcome) -> str:
     if outcome.verdict != PROVED:
         return f"left: {', '.join(outcome.open[:3]) or 'the result'}"
     if outcome.exhausted:

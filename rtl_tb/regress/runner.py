@@ -183,7 +183,7 @@ def _run(result: Regression, store: Store, build: str, pool: Executor, report: P
 
     send([shards.pop(0) for shards in waiting.values()])
     while running:
-        report(_said(result), len(result.results), len(result.shards))
+        report(_worker_result(result), len(result.results), len(result.shards))
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             shard = running.pop(future)
             found = result.results[shard.key] = _result(future)
@@ -196,7 +196,7 @@ def _run(result: Regression, store: Store, build: str, pool: Executor, report: P
                 result.results[other.key] = {"error": f"not tried: {found['error']}"}
 
 
-def _said(result: Regression) -> str:
+def _worker_result(result: Regression) -> str:
     failing = sum(not each.get("passed", True) for each in result.results.values())
     return f"shards, {failing} failing" if failing else "shards"
 

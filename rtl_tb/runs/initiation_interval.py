@@ -129,7 +129,7 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
             middle = (low + high) // 2
             low, high = (low, middle) if failing(replace(shake, interval=middle)) <= few else (middle, high)
         best, least = replace(shake, interval=high), few
-    for new in filter(None, (_only_if_ready(shake), *_held(shake))):  # the mildest first
+    for new in filter(None, (_only_if_ready(shake), *_held_variants(shake))):  # the mildest first
         if not least:
             break
         if new != shake and (left := failing(new)) < least:
@@ -137,7 +137,7 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
     return None if best is None else InitiationInterval(job.dut, best, len(vectors), least)
 
 
-def _held(shake: Handshake) -> Iterator[Handshake]:
+def _held_variants(shake: Handshake) -> Iterator[Handshake]:
     """The handshake with operands that stay, with a valid of the result that counts where it rises, and with
     both; then with a valid of the operands that stays, and is low for a cycle."""
     if shake.beats > 1:

@@ -63,7 +63,7 @@ def behind_its_c(
 ) -> Operands | None:
     """The simplest sequence of a dot product behind one that makes its c, of the dot products that fail and
     count; None where none of the candidates, (n, ...) with c, does."""
-    made = _Made(run, ins)
+    made = _Sequence(run, ins)
 
     def fails(batch: Operands) -> Flags:
         return np.asarray(made.fails(batch) & counts(batch))
@@ -87,7 +87,7 @@ def _batch(operands: Operands) -> Operands:
     return {name: np.asarray(codes)[None] for name, codes in operands.items()}
 
 
-class _Made:
+class _Sequence:
     """Dot products, each behind one that makes its c."""
 
     def __init__(self, run: DutRun, ins: Instruction) -> None:
@@ -95,18 +95,18 @@ class _Made:
 
     def fails(self, batch: Operands) -> Flags:
         """Which of a batch of dot products with c (n, ...) fail: not those whose c cannot be made exactly."""
-        made, exact = self._made(batch)
+        made, exact = self._with_predecessor(batch)
         failed = self.run.judged(made)[1].failed.reshape(len(exact), -1)
         return np.asarray(exact & failed[:, -1] & ~failed[:, :-1].any(axis=1))
 
     def sequences(self, operands: Operands) -> Iterator[Operands]:
         """The dot product alone, where its c is zero, and behind one that makes its c."""
-        made, _ = self._made(_batch(operands))
+        made, _ = self._with_predecessor(_batch(operands))
         if not int(operands["c"]) and "clear" not in self.ins.alone:
             yield {name: codes[-1:] for name, codes in made.items()} | {"clear": np.ones(1, np.uint8)}
         yield made
 
-    def _made(self, batch: Operands) -> tuple[Operands, Flags]:
+    def _with_predecessor(self, batch: Operands) -> tuple[Operands, Flags]:
         """Each dot product behind what makes its c, in order, and of which c is made exactly."""
         c, ins = batch["c"], self.ins
         nothing = {name: np.zeros_like(codes) for name, codes in batch.items() if name in "ab"}

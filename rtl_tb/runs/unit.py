@@ -62,18 +62,18 @@ class DutRun:
 
     def failed(self, operands: Operands) -> Bits:
         """Which of a batch of dot products fail, (n,): of tiles at `place`, whatever else is wrong."""
-        return self._asked(operands)[1]
+        return self._outcome_of(operands)[1]
 
     def alone(self, operands: Operands) -> tuple[dict[str, int] | None, bool]:
         """The results by name (None: X or Z) of one dot product that is the only vector, and whether it
         fails."""
-        results, failed, unknown = self._asked(
+        results, failed, unknown = self._outcome_of(
             {name: np.asarray(codes)[None] for name, codes in operands.items()}
         )
         codes = None if unknown[0] else {name: int(found[0]) for name, found in results.items()}
         return codes, bool(failed[0])
 
-    def _asked(self, operands: Operands) -> tuple[Operands, Bits, Bits]:
+    def _outcome_of(self, operands: Operands) -> tuple[Operands, Bits, Bits]:
         """Results by name, which fail, and which have X or Z, (n,) each."""
         results, verdict = self.judged(operands)
         wrong, ins = verdict.wrong, self.job.dut.instruction

@@ -372,7 +372,7 @@ def run(
     words = [str(word) for word in command]
     deadline = None if timeout is None else time.monotonic() + timeout
     with (
-        contextlib.nullcontext(2) if log is None else _kept(log, most) as sink,
+        contextlib.nullcontext(2) if log is None else _limited_log(log, most) as sink,
         started(_within_memory(words), sink, sink, env, folder) as process,
     ):
         shell = words[:2] == ["/bin/sh", "-c"] and len(words) > 3
@@ -405,7 +405,7 @@ def _not_run(program: str, text: str, log: Path | None, at_limit: bool) -> RtlEr
 
 
 @contextlib.contextmanager
-def _kept(log: Path, most: int | None) -> Iterator[int]:
+def _limited_log(log: Path, most: int | None) -> Iterator[int]:
     """The end of a pipe whose other end is written to the log by this process, up to a number of bytes.
 
     A simulator goes on when it cannot write its log, and a complaint of the RTL would be lost with it.

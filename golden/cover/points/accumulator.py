@@ -51,7 +51,7 @@ def accumulator_range(units: Sequence[Instruction]) -> AccumulatorRange:
             for unit in units
             for point in result_points(unit, held)
         ]
-        spans = [span for unit in units if not (span := _made(unit, held, ends)).zero]
+        spans = [span for unit in units if not (span := _range_of_results(unit, held, ends)).zero]
         spans += [] if held.span.zero else [held.span]
         found = AccumulatorRange(
             reduce(either, spans, *[first.span] * (not spans)), held.classes.union(*classes)
@@ -101,7 +101,7 @@ def _stalls(unit: Instruction, most: Fraction) -> Fraction:
     return min(Fraction(2) ** exponent, of_format(fmt, 1).greatest)
 
 
-def _made(unit: Instruction, held: AccumulatorRange, ends: tuple[Fraction, Fraction]) -> Bounds:
+def _range_of_results(unit: Instruction, held: AccumulatorRange, ends: tuple[Fraction, Fraction]) -> Bounds:
     """What the unit answers, if c is what was held: numbers between the ends."""
     fmt = unit.formats["d"]
     least, greatest = ends

@@ -106,7 +106,7 @@ class Candidate:
         whether a unit can have them (`sound`): that takes longer than to run it on the few questions which
         rule most of them out. No array of the core has a size or an index that depends on these values."""
         made = tuple(operations)
-        alike = len(made) == len(self.operations) and all(map(_alike, made, self.operations))
+        alike = len(made) == len(self.operations) and all(map(_same_shape, made, self.operations))
         return candidate(self.takes, made, self.order, checked=not alike)
 
     @cached_property
@@ -189,7 +189,7 @@ def _as_c(c: Format, result: Format) -> Format:
     return c if same else result
 
 
-def _alike(one: Operation, other: Operation) -> bool:
+def _same_shape(one: Operation, other: Operation) -> bool:
     """Whether two operations have the same steps, registers, groups and links: only keys differ."""
     links = (one.k_index, one.seed, one.addends, one.to, one.operand_format, one.out_format)
     others = (other.k_index, other.seed, other.addends, other.to, other.operand_format, other.out_format)
@@ -327,7 +327,7 @@ class _Followed:
     def _after(self, step: Step) -> _Followed:
         assert self.checks is not None
         out = self.checks.frame.out_format
-        if not _of_its_own(step, out) or not _is_nan(getattr(step, "nan", None), format_of(step) or out):
+        if not _always_sound(step, out) or not _is_nan(getattr(step, "nan", None), format_of(step) or out):
             return _REFUSED
         checks = self.checks.fork()
         try:
@@ -337,10 +337,10 @@ class _Followed:
             return _REFUSED
         if len(self.alike) >= _MOST_NEXT:
             self.alike.clear()
-        return self.alike.setdefault(_asked_later(checks), _Followed(checks, self.alike))
+        return self.alike.setdefault(_later_checks_read(checks), _Followed(checks, self.alike))
 
 
-def _asked_later(checks: StepChecks) -> object:
+def _later_checks_read(checks: StepChecks) -> object:
     """Everything that checks of later steps of an operation read."""
     return frozenset(checks.registers.items()), checks.scales, frozenset(checks.blocks.items())
 
@@ -350,7 +350,7 @@ _MOST_NEXT = 2048
 """Cached followers of one entry, to bound the memory. Chosen, not measured."""
 
 
-def _of_its_own(step: Step, out: Format) -> bool:
+def _always_sound(step: Step, out: Format) -> bool:
     """Whether a step only names registers that it reads, and words of its format: the checks of the YAML
     reader alone."""
     if isinstance(step, SpecialValues):

@@ -61,7 +61,7 @@ class Checking(Asking):
 
     # The first candidate ------------------------------------------------------------------------------------
 
-    def _begin_near(self) -> None:
+    def _start_near(self) -> None:
         """Starts with the nearest of the intended unit and the candidate of another mode, after single
         changes."""
         starts = [one for one in (self.near, self.mode_before) if one is not None]
@@ -76,18 +76,18 @@ class Checking(Asking):
         ordinary = self.bank.of_kinds(frozenset(ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         if kept is not None and not kept.wrong:
             if self.near is not None:  # the intended unit has to compete with other orders, as any start
-                self._rank(ordinary, self._made())
+                self._rank(ordinary, self._skeletons())
             return
         self._report_progress("fitting orders of the sum", 0, 1)
         # 1. Groups that questions showed: fewer orders, so they are tried before all others.
         of_groups = starting_points.counted(self.bank, grouped(self.takes, self.groups), self.passes)
         if of_groups:
-            kept = self._begun(ordinary, of_groups, kept, quick=False)
+            kept = self._fitted_start(ordinary, of_groups, kept, quick=False)
             if kept is not None and not kept.wrong:
                 return
         # 2. All orders of the tree. `orders` keeps the ranking for restarts.
-        made = self._made()
-        self._begun(ordinary, made, kept)
+        made = self._skeletons()
+        self._fitted_start(ordinary, made, kept)
         # 3. The keys found so far in other orders; then starts from the questions with few terms, which no
         # wrong order affects.
         now = self._reordered(made)
@@ -106,7 +106,7 @@ class Checking(Asking):
         """Ranks skeletons by their wrong answers: the starts, now and later."""
         self.ranked = self.orders = fitting.rank(ordinary, self.bank, made, self.deadline)
 
-    def _made(self) -> list[Candidate]:
+    def _skeletons(self) -> list[Candidate]:
         """The skeletons of the order that masks showed."""
         signed = of_both_signs(self.takes, subtracted_products(self.bank))
         shapes = [*signed, *skeletons(self.takes, self.state.tree)]
@@ -114,7 +114,7 @@ class Checking(Asking):
             shapes += skeletons(self.takes, self.state.tree, register)
         return with_register_limits(self.bank, starting_points.counted(self.bank, shapes, self.passes))
 
-    def _begun(
+    def _fitted_start(
         self, ordinary: Bank, made: list[Candidate], kept: fitting.Fit | None, quick: bool = True
     ) -> fitting.Fit | None:
         """The result of the nearest skeletons, or of a candidate that was kept."""

@@ -300,7 +300,7 @@ class _Search(Checking):
                 state.tree = self._order(read)
                 self.groups = find_product_groups(read, self.bank, state.tree)
                 self._first_questions()
-                self._begin_near()
+                self._start_near()
             # 3. A candidate with the fewest wrong answers in the bank; not yet checked on other questions.
             self._first_candidate()
             # 4. After a check that returns True, the last candidate was queried in at least one full round.

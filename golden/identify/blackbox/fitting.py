@@ -85,7 +85,7 @@ class Sample:
     def of_all(self, one: Candidate, below: int) -> int:
         """How many of the whole bank a candidate gets wrong, or at least `below`, part by part."""
         count = 0
-        for part in (self.missed, self.right, *self._rest):
+        for part in (self.missed, self.right, *self._remaining):
             count += wrong_of(part, one)
             if count >= below:
                 break
@@ -97,7 +97,7 @@ class Sample:
         return self.missed.part(np.arange(min(len(self.missed), FITS.glance)))
 
     @cached_property
-    def _rest(self) -> list[Bank]:
+    def _remaining(self) -> list[Bank]:
         return [self.bank.part(index) for index in self.others]
 
 

@@ -81,7 +81,7 @@ def find_ignored_bits(unit: Unit, asks: int, seconds: float, rng: Rng) -> Ignore
     except BudgetEnded:
         return IgnoredBits(unit, open=(f"{_NOT_TESTED}: it would have taken too long",), queries=box.queries)
     formats = {name: _ignoring(box.takes.formats[name], bits) for name, bits in low.items()}
-    said = tuple(_said(search, found))
+    said = tuple(_sentences(search, found))
     return IgnoredBits(_as_read(unit, formats), said, queries=box.queries, formats=formats)
 
 
@@ -318,7 +318,7 @@ def _mixed(codes: Bits, fmt: Format, own: Format) -> Bits:
 # Messages -------------------------------------------------------------------------------------------------
 
 
-def _said(search: _BitProbe, found: Mapping[_Bit, int]) -> Iterator[str]:
+def _sentences(search: _BitProbe, found: Mapping[_Bit, int]) -> Iterator[str]:
     """A sentence for each operand and set of bits that its places ignore."""
     by_place: dict[tuple[str, int], list[int]] = defaultdict(list)
     for name, place, bit in found:

@@ -28,7 +28,7 @@ _CUT_BITS = (-1, 0, 1)
 """Bits more or fewer that are tried together with another kind of cut."""
 _WIDTHS_TRIED = range(10, 41)
 """Fraction bits of alignments that are tried together with a second key."""
-_HELD_BITS = range(1, 25)
+_REGISTER_BITS = range(1, 25)
 """Widths of a register for sums of products that are tried, in bits."""
 SIDES = ("toward_zero", "down", "up")
 """Roundings that cut, and where they move a small number."""
@@ -39,7 +39,7 @@ def joint(one: Candidate) -> Iterator[Move]:
     # Keys that hide each other; the docstring of each of these says which, and why.
     for pairs in (
         *(_everywhere, _flushed_alone, _widths_and_roundings, _sticky, in_one_sum),
-        *(_aligned_first, _carried, _each_rounding, _held, _whole_in_window),
+        *(_aligned_first, _carried, _each_rounding, _register_and_overflow, _whole_in_window),
     ):
         yield from pairs(one)
     # Then every pair of words of one step, each with another value.
@@ -168,7 +168,7 @@ def _counted_from_products(steps: Steps) -> Iterator[tuple[str, Step, Step]]:
             wide = replace(aligned, fraction_bits=tuple((name, bits) for name in aligned.of))
             yield f"aligned to {bits} bits", aligned, wide
     if total is not None:
-        for bits in _HELD_BITS:
+        for bits in _REGISTER_BITS:
             yield f"summed in {bits} bits", total, replace(total, width=bits)
 
 
@@ -184,7 +184,7 @@ def _whole_in_window(one: Candidate) -> Iterator[Move]:
             yield _becoming(step, changed, "window", f"{most} for all, terms whole")
 
 
-def _held(one: Candidate) -> Iterator[Move]:
+def _register_and_overflow(one: Candidate) -> Iterator[Move]:
     """The width of the register of a sum together with what it holds when a sum does not fit: a register
     that wraps is wrong on just the sums that one without a width is wrong on."""
     for step in one.steps_of(Sum):

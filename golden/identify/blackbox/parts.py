@@ -170,7 +170,7 @@ def _counts(box: Box, asked: list[tuple[Operands, Bits]]) -> tuple[int, Floats] 
 def _ranges(counts: Floats) -> Ranges | None:
     """The parts of a and of b of the fewest passes with these counts; None if no few have nearly all."""
     # A row and a column with the most bits that are read show the parts of b, and of a.
-    whole = _whole(counts)
+    whole = _integers(counts)
     row, column = (int(np.argmax(np.count_nonzero(whole, axis=axis))) for axis in (1, 0))
     a, b = _intervals(whole[:, column]), _intervals(whole[row])
     # Where neighbouring rows or columns differ, another pass begins.
@@ -202,7 +202,7 @@ def _is_nearer(
     return bool(4 * np.count_nonzero(shown & (away > farther)) <= np.count_nonzero(shown))
 
 
-def _whole(counts: Floats) -> Floats:
+def _integers(counts: Floats) -> Floats:
     """Counts as integers, of a unit that negates products, too."""
     found = np.rint(counts)
     return np.asarray(-found if found.sum() < 0 else found)
@@ -223,7 +223,7 @@ def _subsets(counts: Floats, a: Sequence[Range], b: Sequence[Range]) -> list[tup
     if not 0 < len(pairs) <= 6:  # real units have four passes
         return []
     every = (tuple(compress(pairs, kept)) for kept in product((True, False), repeat=len(pairs)))
-    whole = _whole(counts)
+    whole = _integers(counts)
     scored = [(_mismatch(whole, some), some) for some in every if some]
     least = min(wrong for wrong, _ in scored)
     most = 2  # every list multiplies the skeletons

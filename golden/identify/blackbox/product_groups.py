@@ -90,7 +90,7 @@ class _Probe:
             return np.zeros(len(rows))
         return self.numbers(self.rest)[np.searchsorted(self.large, rows[:, 0])]
 
-    def kept(self, rows: Numbers, answers: Bits) -> Floats:
+    def remainder(self, rows: Numbers, answers: Bits) -> Floats:
         """How large the rest of y is in each answer."""
         return np.abs(self.numbers(answers) - self._rest_of(rows))
 
@@ -123,7 +123,7 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> Groups:
         probes = [one for against in (True, False) for one in _probes(box, against)]
     for probe in probes:
         # 1. By bisection: the exponent just below which y alone is lost, for each product.
-        last = _last_kept(probe)
+        last = _last_kept_bit(probe)
         if last is None or not (last > 0).any():
             continue
         # 2. Two y just below it: something is left only if they were added before the cut.
@@ -136,8 +136,8 @@ def find_product_groups(box: Box, bank: Bank, tree: Node | None) -> Groups:
         if groups and shown is not None:
             # Fits need some of the questions about pairs.
             most = 64
-            kept = slice(None, None, max(len(rows) // most, 1))
-            bank.add(KIND, picked(shown[1], kept), shown[2][kept])
+            remainder = slice(None, None, max(len(rows) // most, 1))
+            bank.add(KIND, picked(shown[1], remainder), shown[2][remainder])
             m = probe.large[0]
             own, other = sorted(groups, key=lambda one: m not in one)[:2]
             rows = np.array([(m, next(i for i in one if i != m)) for one in (own, other)])
@@ -155,7 +155,7 @@ def _cuts(probes: Sequence[_Probe], rows: Numbers) -> tuple[Cut, Cut] | None:
         shown = None if last is None else probe.left(rows, last.clip(0, len(probe.codes) - 1))
         if last is None or shown is None or not shown[0].all():
             return None
-        numbers = probe.kept(rows, shown[2])
+        numbers = probe.remainder(rows, shown[2])
         found[probe.sign] = len(probe.codes) - last, probe.top + 1 - np.frexp(numbers)[1]
     if len(found) < 2:
         return None
@@ -215,7 +215,7 @@ def _probes(box: Box, against: bool) -> Iterator[_Probe]:
         with_m = marks.minus if (sign > 0) == against else marks.large
         m = with_m.a, with_m.b
         found = _Probe(box, tuple(large), m, 0, np.array(codes[::-1]), marks.top, sign, against)
-        yield from _taken_away(found)
+        yield from _with_cancelling_c(found)
 
 
 def _questions_in_all(k: int, large: int) -> int:
@@ -223,7 +223,7 @@ def _questions_in_all(k: int, large: int) -> int:
     return 2 * large * (k * k // 2 + 8 * k)
 
 
-def _taken_away(one: _Probe) -> Iterator[_Probe]:
+def _with_cancelling_c(one: _Probe) -> Iterator[_Probe]:
     """The probe with the c that cancels M; for a unit that changes signs, the other c. What is left of both
     is far below M."""
     rows, binades = np.array([(m,) for m in one.large]), 6
@@ -235,30 +235,30 @@ def _taken_away(one: _Probe) -> Iterator[_Probe]:
             return
 
 
-def _last_kept(one: _Probe) -> Numbers | None:
+def _last_kept_bit(one: _Probe) -> Numbers | None:
     """By M and product, the place of the least y that is not lost alone, (M, k); 0 if there is none, or none
     is lost."""
     k = one.takes.k
     pairs = [(m, i) for m in range(len(one.large)) for i in range(k) if i != one.large[m]]
-    kept = _bisected(one, np.array([(one.large[m], i) for m, i in pairs]))
-    if kept is None:
+    remainder = _bisected(one, np.array([(one.large[m], i) for m, i in pairs]))
+    if remainder is None:
         return None
     found = np.zeros((len(one.large), k), np.int64)
-    found[tuple(np.array(pairs).T)] = np.where(kept < len(one.codes), kept, 0)
+    found[tuple(np.array(pairs).T)] = np.where(remainder < len(one.codes), remainder, 0)
     return found
 
 
 def _bisected(one: _Probe, rows: Numbers) -> Numbers | None:
     """The place of the least y that is not lost, for each of these places of M and y; one place above the
     largest if all are lost."""
-    lost, kept = np.full(len(rows), -1), np.full(len(rows), len(one.codes))
-    while (kept - lost > 1).any():
-        middle = np.clip((lost + kept) // 2, 0, len(one.codes) - 1)
+    lost, remainder = np.full(len(rows), -1), np.full(len(rows), len(one.codes))
+    while (remainder - lost > 1).any():
+        middle = np.clip((lost + remainder) // 2, 0, len(one.codes) - 1)
         shown = one.left(rows, middle)
         if shown is None:
             return None
-        kept, lost = np.where(shown[0], middle, kept), np.where(shown[0], lost, middle)
-    return kept
+        remainder, lost = np.where(shown[0], middle, remainder), np.where(shown[0], lost, middle)
+    return remainder
 
 
 def _pairs(one: _Probe, m: int) -> Iterator[tuple[int, int]]:

@@ -172,7 +172,7 @@ class _Passive:
         operands = selected(recording.takes, recording.operands)
         self.whole = Bank(self.takes)
         self.whole.add(USED, operands, recording.answers)
-        self.same = _alike(operands)
+        self.same = _operand_groups(operands)
         self.changed = _with_two_results(recording)
         self.used = np.zeros(len(recording), np.bool_)
         different = int(self.same.max()) + 1
@@ -371,7 +371,7 @@ class _Passive:
 
 def _with_two_results(recording: Recording) -> Changed | None:
     """A dot product that was recorded with two results, and how many there are."""
-    same = _alike(recording.operands)
+    same = _operand_groups(recording.operands)
     first = np.full(int(same.max()) + 1, -1)
     first[same[::-1]] = np.arange(len(same))[::-1]
     other = np.flatnonzero(recording.answers != recording.answers[first[same]])
@@ -384,7 +384,7 @@ def _with_two_results(recording: Recording) -> Changed | None:
     return Changed(RECORDED, said, operands, *answers)
 
 
-def _alike(operands: Operands) -> npt.NDArray[np.int64]:
+def _operand_groups(operands: Operands) -> npt.NDArray[np.int64]:
     """A number for each dot product, equal if all operands are equal: repetitions are not split between the
     search's part and the held-back part."""
     count = len(operands["a"])

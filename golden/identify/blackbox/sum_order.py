@@ -53,7 +53,7 @@ class _Marks:
     slots: Sequence[int]
     turned: frozenset[int] = frozenset()
     counted: int = 0
-    """Bits of an answer, in units of y, that count; 0: all. See `_beside`."""
+    """Bits of an answer, in units of y, that count; 0: all. See `_binades_between`."""
 
     def of(self, place: int) -> tuple[_Codes, _Codes, _Codes]:
         """Codes of M, -M and y of one term."""
@@ -155,7 +155,7 @@ def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[Pair]) -> Sequenc
     return found
 
 
-def _beside(takes: Signature, terms: int) -> int:
+def _binades_between(takes: Signature, terms: int) -> int:
     """Binades between M and y for which all y together are less than the last place below M. An addition that
     does not round to nearest moves -M or M by whole places for a y, and loses the y. Then the lowest bits of
     an answer count the y that were added after M and -M had met."""
@@ -208,7 +208,7 @@ def _of_moving_sums(box: Box, bank: Bank) -> tuple[int, Node, _Marks] | None:
     """The tree of rounded additions that move M or -M by a place when y is added to it: rounding toward zero,
     up or to odd. Where y is below both M and -M, no order of the two leaves a count of y alone."""
     marks, terms = finite_marks(box), box.takes.k + 1
-    deep = 0 if marks is None else marks.top - _beside(box.takes, terms)
+    deep = 0 if marks is None else marks.top - _binades_between(box.takes, terms)
     if marks is None or deep < marks.small:
         return None
     try:

@@ -299,7 +299,7 @@ def test_of_a_candidate_that_is_wrong_on_a_handful_more_is_asked_first(
 
     monkeypatch.setattr(fitting, "rank", lambda *rest: [before])
     monkeypatch.setattr(fitting, "fit", fit)
-    search._begun(search.bank, [near], None)
+    search._fitted_start(search.bank, [near], None)
     assert before.wrong == given[0] == 1 and given[1] > 20
 
 
@@ -403,7 +403,7 @@ def test_a_near_start_goes_on_before_others_are_looked_for(
     monkeypatch.setattr(_Search, "_query_near", lambda *given: None)
     monkeypatch.setattr(_Search, "_ask_wrong_again", lambda *given: None)
     monkeypatch.setattr(fitting, "fit", fit)
-    search._begun(search.bank, [one], None)
+    search._fitted_start(search.bank, [one], None)
     assert tried == [one] * calls
 
 

@@ -23,7 +23,7 @@ from golden.proof import equality, exhaustion
 from golden.proof.equality import counterexample, problem_of, prove
 from golden.proof.problem import planted
 from golden.proof.sweep import OPEN, PROVED, REFUTED, Sweep
-from golden.proof.verdict import searched
+from golden.proof.verdict import verdict_of
 
 pytest.importorskip("bitwuzla")
 pytest.importorskip("z3")
@@ -96,7 +96,7 @@ def test_no_planted_fault_is_proved() -> None:
         for seed in range(3, 9):
             fault = planted(problem, seed)
             assert fault is not None
-            assert searched(Sweep(fault[0], time.monotonic() + 30))[0] == REFUTED, fault[1]
+            assert verdict_of(Sweep(fault[0], time.monotonic() + 30))[0] == REFUTED, fault[1]
 
 
 INTEGERS = """\

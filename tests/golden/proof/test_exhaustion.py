@@ -146,7 +146,7 @@ def unit(folder: Path, rounding: str) -> golden.Instruction:
 @pytest.fixture
 def _no_lemmas(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search for lemmas ends at once."""
-    monkeypatch.setattr(verdict, "searched", lambda _sweep: (OPEN, None))
+    monkeypatch.setattr(verdict, "verdict_of", lambda _sweep: (OPEN, None))
 
 
 @pytest.mark.usefixtures("_no_lemmas")

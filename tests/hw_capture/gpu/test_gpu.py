@@ -88,7 +88,7 @@ def test_a_kernel_gives_what_the_model_says(gpu: Device, family: str) -> None:
     operands, _, _ = tiles.draw(found[0], 11)
     for form in kernels.forms(found[0]):
         module = gpu.load(toolchain.compile(kernels.source(found[0], form), target))
-        for fill in runner.FILLS:
+        for fill in runner.INITIAL_BYTES:
             d = runner.execute(gpu, module, "run", found[0], form, operands, fill)
             assert runner.differing(d, found[0](**operands), form) == 0
 
@@ -136,7 +136,7 @@ def test_another_selector_takes_the_metadata_of_other_lanes(
     text, changed = re.subn(r"(%\d+), (0x0|0)(?=[,;])", rf"\1, {selector}", text, count=1)
     assert changed == 1
     module = gpu.load(toolchain.compile(text, target))
-    d = runner.execute(gpu, module, "run", ins, form, operands, runner.FILLS[0])
+    d = runner.execute(gpu, module, "run", ins, form, operands, runner.INITIAL_BYTES[0])
     assert runner.differing(d, ins(**operands), form) == 0
 
 

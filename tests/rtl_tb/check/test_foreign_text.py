@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from golden.cli.app import app
 from golden.identify.minimising import minimise
 from golden.vectors.vectorset import default_set
-from rtl_tb.check import explain
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
+from rtl_tb.check.record import VERDICT
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.errors import ElaborationError
@@ -91,7 +91,7 @@ def test_the_verdict_comes_before_what_explains_it(tmp_path: Path) -> None:
         None,
         lambda found, stage: heard.append((stage, found.example is not None)),
     )
-    assert heard[0] == (explain.STAGES[0], False) and all(known for _, known in heard[1:])
+    assert heard[0] == (VERDICT, False) and all(known for _, known in heard[1:])
 
 
 # Most of what a package, a module and an interface may hold, as libraries of floating-point units do.
@@ -246,7 +246,7 @@ def test_an_error_while_explaining_leaves_the_verdict(
     def broken(*_: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(explain, "smallest", broken)
+    monkeypatch.setattr("rtl_tb.check.explain.smallest", broken)
     monkeypatch.setattr("rtl_tb.check.explain.explain_results", broken)
     file = engine_dut.write_small(tmp_path).file
     (tmp_path / "small.sv").write_text(engine_dut.RTL.replace("total = c;", "total = ~c;"))

@@ -409,7 +409,7 @@ def test_a_pass_does_not_wait_for_synthesis(tmp_path: Path, monkeypatch: pytest.
 
     def listen(found: Check, stage: str) -> None:
         told.append((stage, story.console.export_text(clear=False)))
-        story.tell(found.as_dict(), stage)
+        story.print_up_to(found.as_dict(), stage)
 
     dut = load_dut(replaced(tmp_path, "f = x;"))
     options = Options(count=100, budget=1.0, four_states=False, failures=None, build=tmp_path / "build")

@@ -11,7 +11,7 @@ from proved_units import REGISTERED, SUM, unit
 
 from golden.errors import SpecError
 from golden.proof.sweep import PROVED, REFUTED, Sweep
-from golden.proof.verdict import searched
+from golden.proof.verdict import verdict_of
 from rtl_tb.prove.netlist import Unreadable
 from rtl_tb.prove.problem import problem_of
 
@@ -40,16 +40,16 @@ def test_the_example_of_the_page_names_a_register_in_another_frame(tmp_path: Pat
     sweep._learn(sweep.vectors)
     first = sweep._candidates(signal, sweep.values[signal])[0]
     assert first.base is problem.points["sum"] and first.word.width == 39
-    assert searched(Sweep(problem, time.monotonic() + 60))[0] == PROVED
+    assert verdict_of(Sweep(problem, time.monotonic() + 60))[0] == PROVED
 
 
 def test_a_wrong_cut_point_changes_no_verdict(tmp_path: Path) -> None:
     wrong = "cut_points: {sum: [high, right], rounded: sum}\n"
     right, _ = problem_of(unit(SUM + REGISTERED, tmp_path, more=wrong))
-    assert right.hints and searched(Sweep(right, time.monotonic() + 60))[0] == PROVED
+    assert right.hints and verdict_of(Sweep(right, time.monotonic() + 60))[0] == PROVED
     faulty = SUM.replace("high ?", "high && c != 32'h7fffffff ?")
     fault, _ = problem_of(unit(faulty + REGISTERED, tmp_path, more=wrong))
-    assert searched(Sweep(fault, time.monotonic() + 60))[0] == REFUTED
+    assert verdict_of(Sweep(fault, time.monotonic() + 60))[0] == REFUTED
 
 
 def test_an_index_stands_for_all(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ RIGHT = "32'(p)"
 
 @pytest.fixture(autouse=True)
 def _no_lemmas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdict, "searched", lambda _sweep: (OPEN, None))
+    monkeypatch.setattr(verdict, "verdict_of", lambda _sweep: (OPEN, None))
 
 
 def unit(text: str, folder: Path) -> Dut:

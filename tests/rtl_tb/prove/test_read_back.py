@@ -16,7 +16,7 @@ import golden
 from golden.circuit import systemverilog
 from golden.proof.checker import check
 from golden.proof.sweep import PROVED, REFUTED, Sweep
-from golden.proof.verdict import searched
+from golden.proof.verdict import verdict_of
 from rtl_tb.dut.description import load_dut
 from rtl_tb.prove.problem import problem_of
 
@@ -40,7 +40,7 @@ def sweep_of(file: Path) -> Sweep:
 @pytest.mark.parametrize("name", UNITS)
 def test_the_text_is_proved_to_be_the_circuit(name: str, tmp_path: Path) -> None:
     sweep = sweep_of(exported(name, tmp_path))
-    assert searched(sweep)[0] == PROVED
+    assert verdict_of(sweep)[0] == PROVED
     check(sweep.certificate, 60)
 
 
@@ -49,4 +49,4 @@ def test_a_text_with_another_rounding_is_refuted(tmp_path: Path) -> None:
     changed = re.sub(r"(assign rounded = .*)\+", r"\1-", file.read_text())
     assert changed != file.read_text()
     file.write_text(changed)
-    assert searched(sweep_of(file))[0] == REFUTED
+    assert verdict_of(sweep_of(file))[0] == REFUTED

@@ -14,7 +14,7 @@ from wrong_units import WRONG, planted, value
 
 from golden.circuit.words import Words
 from golden.proof.sweep import PROVED, REFUTED, Sweep
-from golden.proof.verdict import searched
+from golden.proof.verdict import verdict_of
 from rtl_tb.dut.description import Dut
 from rtl_tb.errors import ElaborationError
 from rtl_tb.prove.netlist import Unreadable, transaction
@@ -30,7 +30,7 @@ RARE = "c == 32'h1234abcd"
 def verdict(dut: Dut) -> str:
     """What the search finds of a unit; "refused" where it is not read."""
     try:
-        return searched(Sweep(problem_of(dut)[0], time.monotonic() + 120))[0]
+        return verdict_of(Sweep(problem_of(dut)[0], time.monotonic() + 120))[0]
     except (Unreadable, ElaborationError):
         return "refused"
 

@@ -234,7 +234,7 @@ def signals(ins: Instruction) -> Iterator[Mutation]:
     kinds = kinds_of(ins, Align, Additions, Fma)
     if not kinds or not ins.formats["d"].is_float:
         return
-    where, precision = " and ".join(STEP_NAMES[kind] for kind in kinds), _kept(ins)
+    where, precision = " and ".join(STEP_NAMES[kind] for kind in kinds), _shift_bits(ins)
     for bits in range(3, 9):
         text = f"{where} takes the low {bits} bits of the shift amount: a term {1 << bits} places down stays"
         rule = sets(shift=lambda s, n=1 << bits: s.shift % n)
@@ -277,7 +277,7 @@ def _ored_behind(precision: int, kind: type[Step]) -> Iterator[Mutation]:
         yield _shift(f"sticky-or-{places}", text, rule)
 
 
-def _kept(ins: Instruction) -> int:
+def _shift_bits(ins: Instruction) -> int:
     """Fraction bits that the shifts keep: F, or the fraction bits of the format that additions round to."""
     aligned = [bits for step in ins.program.steps_of(Align) for _, bits in step.fraction_bits]
     formats = [format_of(s) for kind in (Additions, Fma) for s in ins.program.steps_of(kind)]

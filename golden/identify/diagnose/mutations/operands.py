@@ -40,7 +40,7 @@ def program(ins: Instruction) -> Iterator[Mutation]:
     yield from _formats(ins)
 
 
-def _there(ins: Instruction, names: str) -> str:
+def _of_unit(ins: Instruction, names: str) -> str:
     """The given operands that the unit has."""
     return "".join(name for name in names if name not in ins.absent)
 
@@ -48,13 +48,13 @@ def _there(ins: Instruction, names: str) -> str:
 def _flushes(ins: Instruction) -> Iterator[Mutation]:
     for rule in ("signed", "positive"):
         for slug, every in (("operands", "abc"), ("ab", "ab"), ("c", "c")):
-            names, zeros = _there(ins, every), " and zero" if rule == "positive" else ""
+            names, zeros = _of_unit(ins, every), " and zero" if rule == "positive" else ""
             text = f"subnormal{zeros} {', '.join(names)} become {flushed(rule)}"
             apply = _at_the_start(partial(_flushing, names=names, rule=rule))
             yield change(f"{slug}-flushed-{rule}", text, apply)
     yield change("operands-not-flushed", "subnormal operands are not flushed", without(Flush))
     for slug, every in (("", "ab"), ("-abc", "abc"), ("-a", "a"), ("-b", "b"), ("-c", "c")):
-        names = _there(ins, every)
+        names = _of_unit(ins, every)
         for zeros in ("", "-zeros") if names else ():
             text = f"subnormal {', '.join(names)} get the hidden bit" + ", zeros too" * bool(zeros)
             apply = _at_the_start(partial(_with_hidden_bit, names=names, zeros=bool(zeros)))
@@ -94,7 +94,7 @@ def _formats(ins: Instruction) -> Iterator[Mutation]:
     # Codes that are read as another format of the same width.
     for other in (get_format(name) for name in formats()):
         for slug, names in (("a", "a"), ("b", "b"), ("operands", "ab")):
-            names = _there(ins, names)
+            names = _of_unit(ins, names)
             if names and all(_same_words(ins.formats[name], other) for name in names):
                 text = f"{' and '.join(names)} read as {other.name}"
                 apply = partial(_read_as, fmt=other, names=tuple(names))
