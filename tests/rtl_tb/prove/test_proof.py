@@ -74,7 +74,7 @@ def test_units_of_two_structures_are_proved(body: str, tmp_path: Path) -> None:
 
 def test_carry_save_adders_are_found_to_be_the_sum(tmp_path: Path) -> None:
     problem, _ = problem_of(unit(TREE + REGISTERED, tmp_path))
-    assert verdict.searched(Sweep(problem, time.monotonic() + 300))[0] == PROVED
+    assert verdict.verdict_of(Sweep(problem, time.monotonic() + 300))[0] == PROVED
 
 
 @pytest.mark.long
@@ -111,7 +111,7 @@ def test_a_fault_in_a_fused_dot_add_is_refuted(tmp_path: Path) -> None:
     for seed in range(3):
         fault = planted(problem, seed)
         assert fault is not None
-        assert verdict.searched(Sweep(fault[0], time.monotonic() + 60))[0] == REFUTED, fault[1]
+        assert verdict.verdict_of(Sweep(fault[0], time.monotonic() + 60))[0] == REFUTED, fault[1]
 
 
 def test_what_is_not_settled_in_time_is_open_and_says_what_is_left() -> None:
@@ -232,7 +232,7 @@ def test_what_the_comparison_allows_is_no_difference(tmp_path: Path) -> None:
     (tmp_path / "strict.yaml").write_text(text)
     (tmp_path / "any.yaml").write_text(text + "compare: {nan: any}\n")
     problem, _ = problem_of(load_dut(tmp_path / "strict.yaml"))
-    assert verdict.searched(Sweep(problem, time.monotonic() + 60))[0] == REFUTED
+    assert verdict.verdict_of(Sweep(problem, time.monotonic() + 60))[0] == REFUTED
     relaxed = prove(load_dut(tmp_path / "any.yaml"), 60, options(tmp_path))
     assert relaxed.verdict == PROVED and any("nan: any" in text for text in relaxed.claim)
 
