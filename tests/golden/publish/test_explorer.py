@@ -147,7 +147,7 @@ ALLOCATED = """async () => {
   const before = exports.memory.buffer.byteLength;
   const held = [];
   for (let i = 0; i < 20000; i++) {
-    if (held.length < 100 && i % 7 % 2) held.push([exports.malloc(i * 37 % 5000), i * 37 % 5000]);
+    if (held.length < 100 && i % 7 < 4) held.push([exports.malloc(i * 37 % 5000), i * 37 % 5000]);
     else if (held.length) exports.free(held.splice(i * 13 % held.length, 1)[0][0]);
   }
   held.sort((one, other) => one[0] - other[0]);
