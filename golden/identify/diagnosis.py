@@ -173,8 +173,8 @@ class Diagnosis:
             left = f"{best.remaining:,} of {among} differ, where {best.of_wrong(self.failing):,} did"
             return f"no hypothesis that was tried explains all results. The nearest is {nearest}{left}"
         unit = self._unit(best, name)
-        others = [hypothesis.text for hypothesis in self.explaining[1 : SEARCH.said]]
-        more = f" and {len(self.explaining) - SEARCH.said} more" * (len(self.explaining) > SEARCH.said)
+        others = [hypothesis.text for hypothesis in self.explaining[1 : SEARCH.named]]
+        more = f" and {len(self.explaining) - SEARCH.named} more" * (len(self.explaining) > SEARCH.named)
         also = f". Equally consistent with these vectors: {'; '.join(others)}{more}" if others else ""
         return f"{unit}0 of {among} differ{also}"
 

@@ -212,7 +212,7 @@ class Asking:
         if self.recalled == known:
             return False
         self.recalled = known
-        wrong = self.checked.some_wrong(candidate.program, QUESTIONS.taken)
+        wrong = self.checked.some_wrong(candidate.program, QUESTIONS.counterexamples)
         self.bank.take(wrong)
         return len(wrong) > 0
 
@@ -272,7 +272,7 @@ class Asking:
             before = self.state.differing.get(kind, (0, 0))
             self.state.differing[kind] = before[0] + len(hits), before[1] + share
             if len(hits):
-                taken = index * share + hits[: QUESTIONS.taken]
+                taken = index * share + hits[: QUESTIONS.counterexamples]
                 few = picked(operands, taken)
                 wrong_kinds.append((kind, few, answers[taken]))
         for kind, part, codes in wrong_kinds:

@@ -178,13 +178,13 @@ def questions(
         floored = _leasts_as_floors(rival) if key.endswith(_MAXIMUM) else None
         target, key = (rival, key) if floored is None else (floored, _FLOORS[0])
         aimed[key] += 1
-        if aimed[key] > RIVALS.own and not key.endswith(_FLOORS):
+        if aimed[key] > RIVALS.values and not key.endswith(_FLOORS):
             continue
         aims = next(counts for ends, counts in _AIMS.items() if key.endswith(ends))
         own = _aimed_at(target, aims, partial(rng, 1000 + index))
         few = among_zeros(takes, own, rng(1000 + index, 1))
         own = joined([own, few, *_at_scaled_floors(key, target, candidate, rng)])
-        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[: RIVALS.taken]
+        shown = np.flatnonzero(rival.dot(**own) != candidate.dot(**own))[: RIVALS.each]
         found += [picked(own, shown)] if len(shown) else []
     # Every operand in the result has two different answers, of the candidate and of a rival.
     found += [pool.taken for pool in pools if pool.chosen.any()]
@@ -193,12 +193,12 @@ def questions(
 
 def _pools(candidate: Candidate, each: int, rng: Rng) -> list[_Pool]:
     """Operands of every kind, with many terms, and with few terms, where nothing else contributes."""
-    counts = dict.fromkeys(stimuli.KINDS, each) | {_LINKS: RIVALS.some * each}
+    counts = dict.fromkeys(stimuli.KINDS, each) | {_LINKS: RIVALS.at_ends * each}
     drawn = _aimed_at(candidate, counts, partial(rng, 0))
     takes = candidate.takes
-    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, RIVALS.many * each), partial(rng, 1))
+    few = _aimed_at(candidate, dict.fromkeys(_AMONG_ZEROS, RIVALS.among_zeros * each), partial(rng, 1))
     few = among_zeros(takes, few, rng(1, 1))
-    over = _aimed_at(candidate, {"near_overflow": RIVALS.some * each}, partial(rng, 1, 2))
+    over = _aimed_at(candidate, {"near_overflow": RIVALS.at_ends * each}, partial(rng, 1, 2))
     few = joined([few, near_overflow(takes, over, rng(1, 3))])
     return [_Pool(candidate, one, rng(1, 5, place)) for place, one in enumerate((drawn, few))]
 
@@ -257,8 +257,8 @@ class _Pool:
             chosen = self.chosen[part]
             differing, known = differing + len(some), known + int(chosen[some].sum())
             if known < RIVALS.enough:
-                chosen[rng.permutation(some)[: RIVALS.taken]] = True
-            if differing >= RIVALS.taken:
+                chosen[rng.permutation(some)[: RIVALS.each]] = True
+            if differing >= RIVALS.each:
                 break
         return bool(differing)
 

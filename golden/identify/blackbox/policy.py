@@ -35,7 +35,7 @@ class QuestionPolicy:
             that a unit keeps below the candidate's last bit show only on operands that have bits there, and
             operands aimed at the candidate have none.
         codes_from, codes: the first round with operands made of unused codes; parts of a round they fill.
-        taken: counterexamples of one kind that join the bank in one round.
+        counterexamples: of one kind, that join the bank in one round.
         checked: products in all questions of the rounds up to which these questions are recorded. Fits do not
             read them, but a candidate that is wrong on one is rejected, and a rival that they refute is not
             reported as undecided.
@@ -68,7 +68,7 @@ class QuestionPolicy:
     wider: tuple[int, ...] = (8, 2, 16, 4)
     codes_from: int = 2
     codes: int = 4
-    taken: int = 24
+    counterexamples: int = 24
     checked: int = 1 << 22
     shrunk: int = 3
     shrinking: int = 192
@@ -180,21 +180,22 @@ class RivalPolicy:
     """How programs that answer all questions alike are separated.
 
     Attributes:
-        taken: queries for one rival; `enough`: queries for other rivals that already distinguish it.
+        each: queries for one rival; `enough`: queries for other rivals that already distinguish it.
         parts: shares (1/n) of the operands on which a rival is run, one after the other, until some
             distinguish it.
-        many, some: multiples of the usual count of operands: among zeros; near overflow and between links.
-        own: values of one key for which operands are aimed; least exponents have no limit.
+        among_zeros, at_ends: multiples of the usual count of operands: among zeros; near overflow and between
+            links.
+        values: values of one key for which operands are aimed; least exponents have no limit.
         scaled: operands at the floor of either program for units with scales, which reach it in few places.
         listed: starts, varied by shape, from which other orders are taken; `orders`: other orders tried.
     """
 
-    taken: int = 8
+    each: int = 8
     enough: int = 4
     parts: tuple[int, ...] = (16, 4, 1)
-    many: int = 12
-    some: int = 4
-    own: int = 8
+    among_zeros: int = 12
+    at_ends: int = 4
+    values: int = 8
     scaled: int = 128
     listed: int = 200
     orders: int = 24
@@ -206,7 +207,7 @@ class RecordingPolicy:
 
     Attributes:
         used: dot products that the search sees first, at most; `used_share`: as a part of all.
-        taken: counterexamples of the held-back part that join the search at a time; `rounds`: how often.
+        counterexamples: of the held-back part, that join the search at a time; `rounds`: how often.
         starts: catalogued programs that are fitted; `orders`: ranked orders of the sum.
         weighing: seconds for the evidence; `rivals`: seconds for the rivals.
         compared: operands on which a rival is compared with the candidate.
@@ -216,7 +217,7 @@ class RecordingPolicy:
 
     used: int = 6_000
     used_share: float = 0.6
-    taken: int = 400
+    counterexamples: int = 400
     rounds: int = 8
     starts: int = 4
     orders: int = 6

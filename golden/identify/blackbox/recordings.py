@@ -195,7 +195,7 @@ class _Passive:
             wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
             if not len(wrong):
                 break
-            self._use(self.same[wrong[: RECORDINGS.taken]])
+            self._use(self.same[wrong[: RECORDINGS.counterexamples]])
             fit = self._fitted([fit.candidate, *known[:1]])
         return self._found(fit, known)
 

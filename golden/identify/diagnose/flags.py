@@ -409,7 +409,7 @@ class _Flag:
             actual = self.actual[self.index][places]
             misses = [int((datapath.inexact(self.ins, (one,), few) != actual).sum()) for one in left]
             least = min([*misses, int((self.own[places] != actual).sum()) - 1])
-            left = [one for one, missed in zip(left, misses, strict=True) if missed <= least + FLAGS.spare][
+            left = [one for one, missed in zip(left, misses, strict=True) if missed <= least + FLAGS.slack][
                 :kept
             ]
         for one in left:

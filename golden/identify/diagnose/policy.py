@@ -32,7 +32,7 @@ class SearchPolicy:
         late: vectors by which results are tried to be late or early.
         modes: modes of a unit that get a diagnosis of their own, if that of the first does not explain them.
         shown: hypotheses that are ranked if nothing explains everything.
-        said: explanations of every result that the sentence names.
+        named: explanations of every result that the sentence names.
         accepted: share of the wrong results that an accepted hypothesis may leave.
         harmless: the best hypotheses that break no right result, which get one more fault.
     """
@@ -56,7 +56,7 @@ class SearchPolicy:
     late: int = 4
     modes: int = 3
     shown: int = 8
-    said: int = 4
+    named: int = 4
     accepted: float = 0.2
     harmless: int = 8
 
@@ -67,14 +67,14 @@ class FlagPolicy:
 
     Attributes:
         signals: rounds of changed signals, each (dot products on which they are tried, how many continue).
-        spare: misses that a changed signal may have more than the best one and still continue.
+        slack: misses that a changed signal may have more than the best one and still continue.
         pairs: dot products on which two faults of a flag are tried first, half of them wrong ones.
         by_class: wrong flags below which a class of results or operands holds them all by chance: there are
             forty classes.
     """
 
     signals: tuple[tuple[int, int], ...] = ((500, 64), (5000, 32))
-    spare: int = 2
+    slack: int = 2
     pairs: int = 4000
     by_class: int = 4
 

@@ -462,7 +462,7 @@ class HypothesisSearch:
         best, and equally good ones, are counted again as far as time allows."""
         results, found = self.results, []
         for number, one in enumerate(ranked):
-            wanted = not number or (number < SEARCH.said and not one.remaining)
+            wanted = not number or (number < SEARCH.named and not one.remaining)
             if one.failing is not None and wanted and not self._over(self.combining):
                 one = one.counted(int((~results.right(one)).sum()), len(results.actual) - 2 * one.in_order)
                 self.confirmed[one.slug] = one
