@@ -73,8 +73,8 @@ FAMILY = Mapping(
         Key(
             "layout",
             Choice(known=layouts.names, what="a layout"),
-            "the file of spec/layouts that places its operands in registers; without it they are in none, or "
-            "nobody knows where",
+            "the file of spec/layouts that places its operands in registers; without it they are in no "
+            "register, or their place is unknown",
             None,
         ),
         Key("sparse", Choice(tuple(PATTERNS)), "how A is sparse; without it A is dense", None),

@@ -63,7 +63,7 @@ def check_operands(plan: Plan, a: Any, b: Any, given: Mapping[str, Any]) -> Oper
     codes_b, native_b = _codes(b, plan.formats["b"], "B")
     natives = {native for native in (native_a, native_b) if native is not None}
     if len(natives) == 2:
-        raise DTypeError("of A and B one holds numbers and one raw codes, expected both alike")
+        raise DTypeError("one of A and B holds numbers and the other raw codes, expected the same of both")
     m, n, k = _sizes(plan, codes_a, codes_b)
     arrays = {"a": codes_a, "b": codes_b}
     if given["C"] is not None:

@@ -102,7 +102,7 @@ def _(result: Comparison) -> str:  # type: ignore[type-arg]  # singledispatch ta
 def _(found: Found) -> str:
     rows = [(kind, f"{wrong:,}", f"{count:,}") for kind, (wrong, count) in found.differing.items()]
     parts = [f"<p><b>{_text(found.sentence())}</b></p>"]
-    parts += [_table(rows, ("held against the box", "differ", "of"))] if rows else []
+    parts += [_table(rows, ("compared with the box", "differ", "of"))] if rows else []
     if found.instruction is not None:
         parts.append(_folded("The unit as a model", shown(found.instruction), True))
     if found.yaml is not None:

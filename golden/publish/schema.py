@@ -139,7 +139,7 @@ def check() -> None:
             if is_ != said:
                 raise DocsError(
                     f"{path.parent.name}/{path.name}:{line}: the file says '{is_}', the readers '{said}'; "
-                    "python -m golden.publish.schema writes it anew"
+                    "python -m golden.publish.schema writes it again"
                 )
 
 

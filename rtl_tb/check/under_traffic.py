@@ -148,7 +148,7 @@ def _blamed(parts: Mapping[str, _Part], wrong: bool, broken: bool) -> str:
         if part.unknown
     ]
     if not does and not unknown:
-        return ", of which no one alone shows it"
+        return ", and none of them alone shows it"
     each = " or ".join(["makes some wrong"] * wrong + ["breaks the handshake"] * broken)
     several = f", each of which {each}" if len(does) > 1 else ""
     # a reset has cycles without a vector: where these do it by themselves, it is not to blame for them

@@ -88,7 +88,7 @@ def transaction(
         Unreadable: it is no such function; the message says why.
     """
     if dut.vhdl is not None:
-        raise Unreadable(f"{dut.name} is VHDL, of which no netlist is read; `mmagold rtl check` runs it")
+        raise Unreadable(f"{dut.name} is VHDL, which `rtl prove` does not read; `mmagold rtl check` runs it")
     if dut.handshake.kind == "latency" and dut.handshake.latency is None:
         raise Unreadable(f"{dut.name}: its latency is to be measured; give it in cycles")
     if dut.handshake.beats > 1:

@@ -26,9 +26,11 @@ def problem_of(dut: Dut) -> tuple[Problem, Transaction]:
     """
     cases = () if dut.exclude is None else dut.exclude.cases
     if not all(case.free for case in cases):
-        raise Unreadable(f"{dut.name}: exclude has an answer other than anything, of which nothing is proved")
+        raise Unreadable(f"{dut.name}: exclude has an `answer`, which a proof does not cover")
     if any(case.modes or len(case.operands) > 1 for case in cases):
-        raise Unreadable(f"{dut.name}: exclude has conditions that hold together, of which nothing is proved")
+        raise Unreadable(
+            f"{dut.name}: exclude has conditions that hold together, which a proof does not cover"
+        )
     words = Words()
     inputs, circuit, spec, assumed = _specified(dut, words)
     pairs = _cut_points(dut, circuit)
@@ -133,8 +135,8 @@ def _check_formats(dut: Dut, excluded: Sequence[str]) -> None:
         formats = dict.fromkeys(one.code_format(name).name for one in units)
         if len(formats) > 1:
             raise Unreadable(
-                f"{dut.name}: exclude names {name}, which is {' or '.join(formats)} as the mode says, of "
-                "which nothing is proved"
+                f"{dut.name}: exclude names {name}, which is {' or '.join(formats)} as the mode says, "
+                "which a proof does not cover"
             )
 
 

@@ -2,7 +2,7 @@
 
     python -m rtl_tb.qualify.usual_faults
 
-writes it anew; it checks each unit of rtl_tb/mutants/usual/faults.yaml, which takes two minutes.
+writes it again; it checks each unit of rtl_tb/mutants/usual/faults.yaml, which takes two minutes.
 """
 
 from __future__ import annotations

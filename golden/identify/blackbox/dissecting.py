@@ -448,7 +448,7 @@ class _Search(Checking):
         common = {key: values for key, values in alternatives.items() if not discriminate.is_extra(key)}
         for key, values in common.items():
             shown = ", ".join(shortened(values))
-            yield f"{key}: {shown} would have answered every recorded question alike"
+            yield f"{key}: {shown} give the same answer to every recorded question"
         extras = [key for key in alternatives if key not in common]
         if extras:
             yield f"nor is any of these excluded, with some value: {'; '.join(extras)}"

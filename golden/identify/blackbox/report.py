@@ -308,8 +308,8 @@ def _head(found: Found) -> Iterator[str]:
     answered = f"The box answered {found.asked:,} dot products in {found.seconds:.1f} s."
     if found.waited > found.seconds / 2 and not found.explains:
         answered += (
-            f" For {found.waited:.1f} s of these it had no processor: with more seconds, or less beside it, "
-            "it may find more."
+            f" For {found.waited:.1f} s of these it waited for a processor: with more seconds, or on a less "
+            "loaded machine, it may find more."
         )
     if found.recorded:
         answered = "It is a recording: it could not be queried."

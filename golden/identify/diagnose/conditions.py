@@ -669,7 +669,7 @@ def _float_relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tupl
     yield "are NaN", np.isnan(got)
     yield "are infinite", np.isinf(got)
     yield "are finite where a NaN or an infinity is right", np.isfinite(got) & ~np.isfinite(want)
-    yield "are right but for the sign", (expected ^ actual == sign) & (sign != 0)
+    yield "are right except for the sign", (expected ^ actual == sign) & (sign != 0)
     fractions = [np.frexp(np.abs(np.where(both, each, 1)))[0] for each in (want, got)]
     exponents = [np.frexp(np.where(both, each, 1))[1] for each in (want, got)]
     moved = both & (fractions[0] == fractions[1]) & (exponents[0] != exponents[1])

@@ -66,8 +66,8 @@ PROBED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda", "gps", "exact_dot_add"
 _OTHER_SUM = Finding(
     "see its steps",
     (),
-    "The probes tell fused sums, trees and chains of multiply-adds of dense units apart. This unit adds, "
-    "scales or selects in another way; the page of the instruction has step by step.",
+    "The probes distinguish fused sums, trees and chains of multiply-adds of dense units. This unit adds, "
+    "scales or selects in another way; the page of the instruction shows its steps.",
 )
 
 

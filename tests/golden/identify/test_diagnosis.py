@@ -511,7 +511,7 @@ def test_what_wrong_results_have_in_common_is_said() -> None:
     zeros = {name: np.zeros((4, 16), np.uint16) for name in "ab"} | {"c": np.zeros(4, np.uint32)}
     right, all_wrong = np.full(4, 0x3F800000, np.uint32), np.ones(4, np.bool_)
     said = {
-        0xBF800000: "all wrong results are right but for the sign",
+        0xBF800000: "all wrong results are right except for the sign",
         0x40000000: "all wrong results are twice what they should be",
         0x3F000000: "all wrong results are half what they should be",
         0x41000000: "all wrong results are 2^3 times what they should be",

@@ -60,7 +60,7 @@ def filled(box: Box, each: int = 20) -> Bank:
 
 def test_a_search_without_a_processor_says_so() -> None:
     found = Found("box", None, None, {}, ("nothing",), asked=5, seconds=10.0, waited=8.0)
-    assert "For 8.0 s of these it had no processor" in markdown(found)
+    assert "For 8.0 s of these it waited for a processor" in markdown(found)
     assert "no processor" not in markdown(replace(found, waited=1.0))
 
 

@@ -173,7 +173,7 @@ BOTH = (0.2, 0.3)
         ),
         (
             {BOTH: (0, 9), NONE: (0, 0), IDLE: (0, 0), BACKPRESSURE: (0, 0)},
-            "backpressure and idle cycles, of which no one alone shows it",
+            "backpressure and idle cycles, and none of them alone shows it",
         ),
         (
             {BOTH: (0, 301, True), NONE: (0, 300), IDLE: (0, 320), BACKPRESSURE: (0, 300, True)},

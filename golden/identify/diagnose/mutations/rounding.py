@@ -57,7 +57,7 @@ def program(ins: Instruction) -> Iterator[Mutation]:
         slug, text = mode.replace("_", "-"), f"{MODE_NAMES[mode]} instead of {MODE_NAMES.get(usual, usual)}"
         yield change(f"round-{slug}", text, fields(*_ROUNDING_STEPS, when=_rounds, rounding=mode))
         apply = fields(Round, when=_overflow_is_known, rounding=mode, overflow=_kept_overflow)
-        yield change(f"increment-{slug}", f"{text}, but for what overflows", apply, 1.05)
+        yield change(f"increment-{slug}", f"{text}, except for results that overflow", apply, 1.05)
     yield from _overflows(ins)
     if ins.formats["d"].is_float:
         yield from _results(ins)
