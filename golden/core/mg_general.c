@@ -2,7 +2,8 @@
  *
  * It executes the same step list as golden/model/reference.py, written independently: 128-bit significands, and a wide
  * two's-complement accumulator for sums whose terms lie too far apart. A sum that needs more than MG_KEPT_BITS keeps
- * that many and ORs the rest into the lowest one (rounding to odd): every later single rounding then gives the same result.
+ * that many and ORs the rest into the lowest one (rounding to odd): every later single rounding gives the same result
+ * as from the exact sum.
  */
 #include <string.h>
 
