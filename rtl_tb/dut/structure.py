@@ -405,7 +405,7 @@ def _is_constant(register: _Register, values: Values) -> bool:
 
 def _takes_nothing(register: _Register, values: Values) -> bool:
     """Whether a register keeps what it has, or becomes a constant."""
-    return _holds(register, values) or (
+    return _is_constant(register, values) or (
         not register.memory and all(values.get(d, d) in ("0", "1") for d in register.d)
     )
 
