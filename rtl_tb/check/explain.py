@@ -214,7 +214,7 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
     found, verdict, job = state.diagnosis, work.verdict, work.job
     hints: list[str] = []
     with work.given_up("whether the description is wrong is not known"):
-        hints += reasons.hints(verdict, job, found)
+        hints += reasons.hints(verdict, job, found, work.budget.rest(_ENDS.late_hypotheses))
         hints += reasons.swapped_ports(job.dut, found)
         # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
         if (found is None or not found.explains or verdict.outcome.failures) and job.dut.netlist is None:

@@ -45,7 +45,9 @@ class FaultExample:
     example: Example | None
 
 
-def flag_reasons(verdict: Verdict, diagnosis: Diagnosis | None = None) -> list[FlagFault]:
+def flag_reasons(
+    verdict: Verdict, diagnosis: Diagnosis | None = None, budget: Budget | None = None
+) -> list[FlagFault]:
     """Explanations of wrong status flags, for the vectors whose d is right; nothing if none differ. The
     explanation of all wrong d of the whole unit is also tried on the flags."""
     vectors, outcome = verdict.vectors, verdict.outcome
@@ -58,7 +60,8 @@ def flag_reasons(verdict: Verdict, diagnosis: Diagnosis | None = None) -> list[F
     of_all = diagnosis is not None and diagnosis.explains and diagnosis.instruction == vectors.instruction
     best = diagnosis.hypotheses[0] if diagnosis is not None and of_all else None
     answered = outcome.actual.reshape(len(vectors))[known] if best is None and verdict.wrong_d.any() else None
-    return flag_faults(vectors.instruction, operands, codes, ~verdict.wrong_d[known], best, answered)
+    judged = ~verdict.wrong_d[known]
+    return flag_faults(vectors.instruction, operands, codes, judged, best, answered, budget)
 
 
 def examples_of_faults(
@@ -170,10 +173,10 @@ def _smallest(
     return example_of(run, least | mode, vector, run.job.dut.compare)
 
 
-def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None) -> list[str]:
+def hints(verdict: Verdict, job: Job, diagnosis: Diagnosis | None, budget: Budget | None = None) -> list[str]:
     """Possible errors in the description of the unit, such as its latency, and explanations of its status
     flags."""
-    dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict, diagnosis)]
+    dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict, diagnosis, budget)]
     if (where := sentence(verdict, dut.compare)) is not None:
         found.insert(0, where)
     found += looser_comparison(verdict, dut)

@@ -61,8 +61,9 @@ class Choice:
 
     @property
     def size(self) -> int:
-        """Characters that it adds to a build, about."""
-        return self.copies * (_SELECTED + len(self.change.term or self.text))
+        """Characters that it adds to a build, about; a probe inverts the text that is there."""
+        own = 0 if self.change.kind == PROBE else len(self.change.term or self.text)
+        return self.copies * (_SELECTED + own)
 
 
 @dataclass

@@ -28,9 +28,9 @@ _NAME = re.compile(r"(?<![\w$'])[A-Za-z_][\w$]*")
 _BY_LINE = 2
 """Builds that are refused for lines alone; what is refused once more, is for a name that many choices bring
 in, such as one that is declared further down."""
-_TOGETHER = 16
-"""Choices that are dropped together if neither half of them compiles: choices of a function that a constant
-calls are all refused, and a search for each costs more than they may find."""
+_READS = 24
+"""Runs of the lint that look for choices that are refused without a line; each takes a fifth of a build. They
+find one choice of thousands, or leave out a few more with it."""
 
 _LOOPS = replace(fast.FOR_TRIALS, further=(*fast.FOR_TRIALS.further, "--unroll-count", "1"))
 """Loops of procedures stay loops: a simulator that unrolls them writes every choice in them as often as they
@@ -124,7 +124,8 @@ def _accepted(
     a choice (in a function that a constant calls), or if Verilator itself fails (a design larger than the
     memory).
 
-    Choices that are adjacent in the text stay together, so that few halves contain a refused one.
+    Choices that are adjacent in the text stay together, so that few halves contain a refused one. The largest
+    part that is refused is halved first; what is left after `_READS` runs is dropped whole.
     """
     number = 0
 
@@ -135,18 +136,20 @@ def _accepted(
         with builds_within():
             return builds.reads(with_selector(dut, changes, part, place, made), place, wrapper)
 
-    def accepted(part: list[Choice]) -> list[Choice]:
-        if reads(part):
-            return part
-        if len(part) == 1:
-            return []
-        halves = part[: len(part) // 2], part[len(part) // 2 :]
-        if len(part) <= _TOGETHER and not any(reads(half) for half in halves):
-            return []
-        return [one for half in halves for one in accepted(half)]
-
-    kept = {id(one) for one in accepted(sorted(listed, key=lambda one: (one.site.file, one.site.start)))}
-    return [one for one in listed if id(one) in kept]
+    every = sorted(listed, key=lambda one: (one.site.file, one.site.start))
+    if reads(every):
+        return listed
+    refused, lost = [every], set[int]()
+    while refused:
+        part = max(refused, key=len)
+        refused.remove(part)
+        # Invariant: what is neither lost nor in `refused` was read.
+        halves = (part[: len(part) // 2], part[len(part) // 2 :])
+        if len(part) == 1 or number >= _READS:
+            lost |= {id(one) for one in part}
+        else:
+            refused += [half for half in halves if not reads(half)]
+    return [one for one in listed if id(one) not in lost]
 
 
 def new_names(change: Change) -> set[str]:

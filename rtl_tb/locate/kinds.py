@@ -55,6 +55,8 @@ _INVERSIONS = ("!", "~", "-")
 _DROPPED = ("+", "-", "|", "&", "^", "||", "&&")
 """Operators of which one operand may be missing."""
 _LITERAL = re.compile(r"(\d*)\s*'([sS]?)([bdohBDOH])\s*([0-9a-fA-F_]+)")
+_BASED = re.compile(r"'[sS]?[bdohBDOH]\s*[0-9a-fA-F_xXzZ?]+\Z")
+"""A number with a base at the end of a text: a question mark behind it is one of its digits."""
 _RADIX = {"b": 2, "o": 8, "d": 10, "h": 16}
 _DIGITS = "0123456789abcdef"
 _WORD = 64
@@ -75,6 +77,8 @@ _PARTS = 6
 _EXPRESSIONS = 6
 """Conditions of the module that may be a missing term, numbers that may be one, and half of the bits that may
 be a missing carry."""
+_MOST_COPIES = 1024
+"""Copies in a replication with another parameter as their number: more than any product or sum has bits."""
 _LABELLED = re.compile(r"begin\s*:")
 _SHORT = 60
 """Longest operand that is inverted, in characters."""
@@ -225,6 +229,21 @@ class SyntaxSite:
             elif type(each).__name__ == "HierarchicalInstanceSyntax" and hasattr(below, "name"):
                 found = {f"{each.decl.name.valueText}.{below.name.valueText}"}
         return found
+
+    @property
+    def in_count(self) -> bool:
+        """Whether it is the number of copies of a replication, or a part of it."""
+        return any(
+            type(each).__name__ == "MultipleConcatenationExpressionSyntax" and each.expression == below
+            for each, below in pairwise((*self.above, self.node))
+        )
+
+    def allowed(self, kind: str, after: str) -> bool:
+        """Whether a change may stand here. As a number of copies Verilator stops at a negative or huge one
+        with an internal error, which names no line."""
+        if kind == "constant" or not self.in_count:
+            return True
+        return kind == "name" and 0 < self.types.numbers.get(after, 0) <= _MOST_COPIES
 
     @property
     def in_type(self) -> bool:
@@ -804,7 +823,7 @@ class _Walk:
         for name, function in made:
             for where, after in function(at):
                 wires = at.wires(after) if name == "name" else None
-                if at.closes_loop(wires):
+                if at.closes_loop(wires) or not at.allowed(name, after):
                     continue
                 place = (
                     self.sources.place(where)
@@ -825,6 +844,8 @@ class _Walk:
         if after != before and len(after) <= max(_LONGEST, 2 * len(before)):
             if kind in _OPERANDS and _binds(text, place):
                 after = _grouped(after)
+            if text.startswith("?", place.end) and _BASED.search(after):  # 1'b1? would be one number
+                after += " "
             self.found[Change(kind, place, before, after, **more)] = None
 
     def _note_few(self, at: SyntaxSite) -> None:

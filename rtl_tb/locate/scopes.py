@@ -391,7 +391,9 @@ class Scope:
                 for each in node.declarators:
                     if hasattr(each, "name"):
                         self._declare(found, each, NUMBER)
-            elif kind in ("LoopGenerateSyntax", "ForVariableDeclarationSyntax"):  # no genvar counts outside
+            elif kind in ("LoopGenerateSyntax", "ForVariableDeclarationSyntax"):
+                if kind == "LoopGenerateSyntax" and node != scope:  # no genvar counts outside
+                    continue
                 each = node.identifier if kind == "LoopGenerateSyntax" else node.declarator.name
                 found[each.valueText] = LOOP
         return found

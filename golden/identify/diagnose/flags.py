@@ -10,11 +10,12 @@ flags of a unit are independent of each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from golden.budget import Budget
 from golden.identify.diagnose import datapath
 from golden.identify.diagnose.datapath import decoded
 from golden.identify.diagnose.hypothesis import Hypothesis
@@ -50,6 +51,7 @@ class FlagFault:
         slug, text: the hypothesis; empty if none explains enough. remaining: wrong flags that it leaves.
         others: slugs that explain equally much. also: the words of the first of them.
         with_d: how many wrong results it explains, too, and how many it was compared with.
+        out_of_time: whether hypotheses were left out because the time was over.
     """
 
     flag: str
@@ -61,12 +63,14 @@ class FlagFault:
     others: tuple[str, ...] = ()
     also: str = ""
     with_d: tuple[int, int] = (0, 0)
+    out_of_time: bool = False
 
     def sentence(self) -> str:
         """One sentence without a full stop."""
         differ = f"flag {self.flag} differs in {self.wrong:,} of {self.total:,}"
         if not self.slug:
-            return f"{differ}; no hypothesis explains it"
+            tried = " that was tried in the time" if self.out_of_time else ""
+            return f"{differ}; no hypothesis{tried} explains it"
         left = f", but for {self.remaining:,}" if self.remaining else ""
         explained, wrong = self.with_d
         some = f"{explained:,} of {wrong:,}" if explained < wrong else "all"
@@ -114,6 +118,7 @@ def flag_faults(
     judged: Mask,
     of_d: Hypothesis | None = None,
     d: Bits | None = None,
+    budget: Budget | None = None,
 ) -> list[FlagFault]:
     """Explanations of the flags that differ, the first flag of the unit first.
 
@@ -125,12 +130,14 @@ def flag_faults(
         of_d: the explanation of the wrong results of the whole unit: it is tried first for each flag.
         d: the unit's results (n,), if nothing explains the wrong ones: then a fault of the datapath that a
             flag shows is compared with them, too.
+        budget: after it only the quick hypotheses are tried, conditions on the operands; None: it never ends.
     """
+    budget = budget or Budget(_NEVER)
     # Only flags that differ are explained; each has a function of its own.
     expected = _bits(ins.flags(**operands), len(ins.status))
     actual = _bits(flags, len(ins.status))
     differ = [
-        _Flag(ins, operands, expected, actual, judged, place, name, d)
+        _Flag(ins, operands, expected, actual, judged, place, name, d, budget)
         for place, name in enumerate(ins.status)
         if (expected[place] != actual[place])[judged].any()
     ]
@@ -140,7 +147,9 @@ def flag_faults(
         bits = _bits(explained, len(ins.status))
         known = (one.as_of_d(of_d, bits[one.index]) for one in differ)
         shared = {fault.flag: fault for fault in known if fault.slug and not fault.remaining}
-        others = flag_faults(ins, operands, flags, judged, d=d) if len(shared) < len(differ) else []
+        others = (
+            flag_faults(ins, operands, flags, judged, None, d, budget) if len(shared) < len(differ) else []
+        )
         alone = {fault.flag: fault for fault in others}
         return [shared.get(one.name) or alone[one.name] for one in differ]
     # The remaining flags by themselves; in a unit with modes first as flags of other vectors.
@@ -154,7 +163,7 @@ def flag_faults(
         of_mode = {
             fault.flag: fault
             for fault in flag_faults(
-                unit, own, flags[index], judged[index], d=None if d is None else d[index]
+                unit, own, flags[index], judged[index], None, None if d is None else d[index], budget
             )
         }
         found = {name: found[name] if found[name].slug else of_mode.get(name, found[name]) for name in found}
@@ -188,6 +197,8 @@ class _Flag:
     index: int
     name: str
     d: Bits | None = None
+    budget: Budget = field(default_factory=lambda: Budget(_NEVER))
+    out_of_time: bool = False
 
     @property
     def own(self) -> Mask:
@@ -222,12 +233,21 @@ class _Flag:
         return (*ranking, *self._counted(self._ways()))
 
     def _signals(self, ranking: _Ranking, _deadline: float) -> _Ranking:
-        return (*ranking, *self._counted(self._slow()))
+        return (*ranking, *self._counted(self._in_time(self._slow())))
 
     def _pairs(self, ranking: _Ranking, _deadline: float) -> _Ranking:
         """Too few wrong flags: two conditions hold by chance."""
         enough = self._left(self.own) >= SEARCH.ordered
-        return (*ranking, *self._counted(self._by_two() if enough else ()))
+        return (*ranking, *self._counted(self._in_time(self._by_two()) if enough else ()))
+
+    def _in_time(self, ways: Iterable[_Way]) -> Iterator[_Way]:
+        """The ways until the budget is over."""
+        left = iter(ways)
+        while not self.budget.over():
+            if (way := next(left, None)) is None:
+                return
+            yield way
+        self.out_of_time = True
 
     def _counted(self, ways: Iterable[_Way]) -> Iterator[_Ranked]:
         return (_Ranked(self._left(way.bits()), way) for way in ways)
@@ -235,7 +255,7 @@ class _Flag:
     def _named(self, found: _Ranking) -> FlagFault:
         """The explanation that leaves fewest, the first of several, with its names."""
         wrong = self._left(self.own)
-        fault = FlagFault(self.name, wrong, int(self.judged.sum()))
+        fault = FlagFault(self.name, wrong, int(self.judged.sum()), out_of_time=self.out_of_time)
         best = min(found, key=lambda one: one.left, default=None)
         if best is None or best.left > SEARCH.accepted * wrong:
             return fault
@@ -268,7 +288,7 @@ class _Flag:
             found.append(run(self.ins, (way.fault,), some) == self.d[places])
         return (int(found[0].sum()) if found[1].all() else 0), len(wrong)
 
-    def _by_two(self) -> list[_Way]:
+    def _by_two(self) -> Iterator[_Way]:
         """Two faults of one flag, if they explain all of it together: conditions that each adds or removes,
         and a flag of another vector that also has a fault."""
         stuck = {f"flag-{self.name}-{rule}" for rule in ("low", "high", "inverted", *_DELAYS)}
@@ -276,17 +296,16 @@ class _Flag:
         delays = {way.slug.removeprefix(f"flag-{self.name}-"): way for way in self._stuck()}
         places = self._some(FLAGS.pairs)
         own, actual, few = self.own, self.actual[self.index][places], [bits[places] for _, bits in ways]
-        found = []
         for at, (one, bits) in enumerate(ways):
             for rule in _DELAYS if len(own) >= SEARCH.ordered else ():
                 late = np.roll(bits, _DELAYS[rule])
                 if (late[places] == actual).all() and not self._left(late):
-                    found.append(_both(delays[rule], one, late))
+                    yield _both(delays[rule], one, late)
             for other, (two, more) in enumerate(ways[:at]):
                 if (np.where(own[places], few[at] & few[other], few[at] | few[other]) == actual).all():
                     bits_of_both = np.where(own, bits & more, bits | more)
-                    found += [] if self._left(bits_of_both) else [_both(two, one, bits_of_both)]
-        return found
+                    if not self._left(bits_of_both):
+                        yield _both(two, one, bits_of_both)
 
     def _left(self, bits: Mask) -> int:
         return int((bits != self.actual[self.index])[self.judged].sum())
