@@ -430,7 +430,13 @@ def repair(
             said = (
                 f"the search for a change of the text that makes {made} ended before all were tried: {what}"
             )
-    return [], [said]
+    return [], [said, *_suspects(begun)]
+
+
+def _suspects(search: Search | None) -> list[str]:
+    """The hint that names the likeliest places; none without a ranking."""
+    places = [] if search is None else search.suspects()
+    return [f"the likeliest places, by a few vectors alone: {'; '.join(places)}"] if places else []
 
 
 def find_difference(state: Check) -> Difference | None:

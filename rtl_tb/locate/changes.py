@@ -32,6 +32,11 @@ from rtl_tb.locate.scopes import Scope
 from rtl_tb.locate.sources import Place, Sources
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_NAME = re.compile(r"(?<![\w$'.])[A-Za-z_][\w$]*")
+_ASSIGNED = re.compile(r"([A-Za-z_][\w$]*)\s*(?:\[[^\]]*\]\s*|\.\w+\s*)*<?=\s*\(*\Z")
+"""The target of an assignment, up to its value."""
+_TARGET = 120
+"""Characters before a value in which its target stands."""
 _SELECTED = 40
 """Characters with which a text is selected."""
 _UNUSED = ("ModuleDeclaration", "FunctionDeclaration", "TaskDeclaration")
@@ -137,6 +142,25 @@ class Changes:
     def flow(self) -> Flow | None:
         """Which signals are made from which ones without a register."""
         return None if self.placer is None else self.placer.readings.types.flow
+
+    def neighbours(self, place: Place) -> list[Place]:
+        """The roots whose assignments make a signal that is read at a place, or read the signal that is made
+        there."""
+        made: dict[str, list[Place]] = {}
+        for root in (one.site for one in self.probes):
+            made.setdefault(self._target(root), []).append(root)
+        own = next((root for each in made.values() for root in each if place.lies_in(root)), place)
+        read = set(_NAME.findall(self.sources.text(own) or ""))
+        found = [root for name in read for root in made.get(name, ())]
+        target = re.compile(rf"(?<![\w$.]){re.escape(self._target(own) or ' ')}(?![\w$])")
+        users = [one.site for one in self.probes if target.search(self.sources.text(one.site) or "")]
+        return list(dict.fromkeys([*found, *users]))
+
+    def _target(self, root: Place) -> str:
+        """The signal that gets the value of a root; "" of a condition."""
+        before = self.sources.texts[root.file][max(root.start - _TARGET, 0) : root.start]
+        found = _ASSIGNED.search(before)
+        return "" if found is None else found[1]
 
     def statement(self, root: Place) -> Place:
         """The assignment that a root is a part of, or else the root."""

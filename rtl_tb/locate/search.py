@@ -246,6 +246,8 @@ class Search:
         """Both of each build."""
         self.turn = Budget(0.0)
         """The time for constants on one processor."""
+        self.once_more = False
+        """Whether a change was confirmed, and one further build looks for equally consistent ones."""
         self.folders = count()
         """Numbers of folders."""
         self.listed: set[Choice] = set()
@@ -303,6 +305,17 @@ class Search:
         self.budget, self.hypotheses = budget, hypotheses
         return self._partly()
 
+    def suspects(self) -> list[str]:
+        """The likeliest places, if no change was confirmed: each with what makes failing vectors right there,
+        and with their share; a sentence for each line of the text."""
+        found: dict[tuple[Path, int], str] = {}
+        for _, share, change in [] if self.spectrum is None else self.spectrum.suspects():
+            edit = self._edit(change)
+            right = "all" if share == 1 else f"{share:.0%}"
+            said = f"{edit.phrase()} {right} of the wrong vectors on which it was tried are right"
+            found.setdefault((edit.file, edit.line), said)
+        return list(found.values())[: self.policy.shown]
+
     @property
     def repaired(self) -> bool:
         """Whether one change makes every vector of the check right, as far as is known by now."""
@@ -350,7 +363,6 @@ class Search:
             unchanged = constants.few.wrong((), self.policy.searching, "unchanged")
             if unchanged is not None and not unchanged.any():
                 raise none_wrong
-        once_more = False
         for name, tries in self._every_pass(first, constants):
             started = time.monotonic()
             self.statistics.setdefault(name, Statistics())
@@ -362,16 +374,27 @@ class Search:
             self.scores = sorted([*self.scores, *scores], key=_order)
             if not (found := self._whole()):
                 continue
-            # An added text often repairs what a wrong one beside it does: the next build looks for that.
-            adds = all(one.adds for each in found for one in self.confirmed[each.edits].changes)
-            if adds and (name == "constant" or not once_more) and not self.budget.over(self.policy.rivals):
-                once_more = True
+            # A wrong value can be repaired where it is made and where it is used, and an added text often
+            # repairs what a wrong one near it does: one further build looks for that.
+            changes = [one for each in found for one in self.confirmed[each.edits].changes]
+            again = name == "constant" and all(one.adds for one in changes)
+            if (again or not self.once_more) and not self.budget.over(self.policy.rivals):
+                self.once_more = True
+                self._look_around(changes)
             else:
                 # A signal that is taken with its sign where it is used may lack that in its declaration.
                 declared = _Constants([partial(self._declared_signs, found)])
                 self.scores = sorted([*self.scores, *self._try_constants(declared)], key=_order)
                 return self._whole() or found
         return self._whole()
+
+    def _look_around(self, changes: Iterable[Change]) -> None:
+        """Ranks the places higher that make what a repaired place reads, or read what it makes."""
+        # Below the places at which something repaired every failing vector, above all that only matter.
+        rank = 0.5
+        if self.spectrum is not None:
+            near = {place for one in changes for place in self.changes.neighbours(one.place)}
+            self.spectrum.note_repairs(dict.fromkeys(near, (rank, None)))
 
     def _hinted_constants(self) -> list[Change]:
         """The constants in lines of which the lint warns, and in declarations of what it names there."""
@@ -417,7 +440,7 @@ class Search:
                 # done in time. Of a text that was not read as a whole only the hinted ones are cheaply found.
                 done = there.done if there else (lambda: self.turn.over())
                 left = self.budget.left(self.policy.searching)
-                in_time = ahead or not number or left > 3 * self.build_seconds
+                in_time = (ahead or not number or left > 3 * self.build_seconds) and not self.once_more
                 if in_time and (number or self.whole_text or constants.untried(further=False)):
                     yield "constant", partial(self._try_constants, constants, done)
                 there = there or self._ahead(f"next{number}")
@@ -577,7 +600,7 @@ class Search:
                         True  # it stops earlier, so what comes later depends on it
                     )
                 wrong = None if came is None else self._wrong(job, came)
-                spectrum.note(few[number].site, changed, wrong)
+                spectrum.note(few[number].site, changed, wrong, few[number].change)
         self.spectrum = spectrum
 
     def _singles(self, trials: Trials) -> list[Score]:
@@ -597,6 +620,7 @@ class Search:
         too, while there is time: they may be equally consistent."""
         self.current.candidates += len(many)
         least, scores = 0.0, list[Score]()
+        repairing = dict[Place, tuple[float, Change | None]]()
         most = trials.wrong if first is trials.first else len(first.vectors)
 
         def some(chosen: Sequence[tuple[int, ...]], number: int) -> list[Score]:
@@ -611,6 +635,10 @@ class Search:
                 for one, each in zip(chosen, came, strict=True)
                 if each is not None
             }
+            for one, still in wrong.items():
+                choice, share = trials.listed[one[-1] - 1], 1 - still / most
+                if choice.root is not None and share > repairing.get(choice.root, (0.0, None))[0]:
+                    repairing[choice.root] = share, choice.change
             likely = [one for one, count in wrong.items() if not count]
             partly = sorted((count, one) for one, count in wrong.items() if 0 < count < most)
             likely += [one for _, one in partly[: self.policy.counted]]
@@ -638,6 +666,8 @@ class Search:
                 if self.progress:
                     self.progress(done, len(many))
                 least = max([least, *(one.evidence for one in found if one.clean)])
+        if self.spectrum is not None:  # the next builds look further where changes repair something
+            self.spectrum.note_repairs(repairing)
         return scores
 
     def _on_more(self, trials: Trials, scores: dict[tuple[int, ...], Score], folder: Path) -> None:

@@ -64,41 +64,68 @@ class Spectrum:
 
     Attributes:
         failing: (count, bits), which bits of the results are wrong without a change.
-        depends, fixes: for each place which bits depend on it, and how many vectors its probes make right.
+        depends: for each place which bits depend on it.
+        repairs: for each place the largest share of failing vectors that a probe or a change there makes
+            right, and which one. A change of a number is a better probe than its complement, which is rarely
+            near the right value.
     """
 
     failing: Flags
     depends: dict[Place, Flags] = field(default_factory=dict)
-    fixes: dict[Place, int] = field(default_factory=dict)
+    repairs: dict[Place, tuple[float, Change | None]] = field(default_factory=dict)
     _scores: dict[Place | None, float] = field(default_factory=dict)
 
-    def note(self, place: Place, changed: Flags | None, wrong: Flags | None) -> None:
+    def note(
+        self, place: Place, changed: Flags | None, wrong: Flags | None, probe: Change | None = None
+    ) -> None:
         """Records one probe: which bits it changed, (count, bits), and which vectors are wrong with it,
         (count,); None: the unit no longer answered, so all depend on it."""
         depends = np.ones_like(self.failing) if changed is None else changed
         self.depends[place] = self.depends.get(place, np.zeros_like(self.failing)) | depends
-        fixed = 0 if wrong is None else int((self.failing.any(axis=1) & ~wrong).sum())
-        self.fixes[place] = max(self.fixes.get(place, 0), fixed)
+        failed = self.failing.any(axis=1)
+        fixed = 0 if wrong is None else int((failed & ~wrong).sum())
+        self.note_repairs({place: (fixed / max(int(failed.sum()), 1), probe)})
+
+    def note_repairs(self, found: Mapping[Place, tuple[float, Change | None]]) -> None:
+        """Records which share of failing vectors a change at each place makes right."""
+        for place, (share, change) in found.items():
+            if share > self._share(place):
+                self.repairs[place] = share, change
         self._scores.clear()
 
+    def suspects(self) -> list[tuple[Place, float, Change]]:
+        """Places where a probe or a change makes at least half of the failing vectors right, with their share
+        and with it, the likeliest first."""
+        half = 0.5
+        found = [
+            (place, share, change)
+            for place, (share, change) in self.repairs.items()
+            if change is not None and share >= half
+        ]
+        return sorted(found, key=lambda one: -self.score(one[0]))
+
+    def _share(self, place: Place) -> float:
+        return self.repairs.get(place, (0.0, None))[0]
+
     def score(self, place: Place | None) -> float:
-        """The suspiciousness of a place, 0: it cannot be the only fault; 1 to 2: a probe repairs failing
-        vectors. Of a place without a probe that of the likeliest within it; where there is none, what the
-        others are on average, as squares, by which choices are ranked."""
+        """The suspiciousness of a place, 0: no change was seen to matter; 1 to 2: a probe or a change repairs
+        failing vectors. Of a place without a probe that of the likeliest within it; where there is none, what
+        the others are on average, as squares, by which choices are ranked."""
         if not self._scores:  # for all at once: there are hundreds of each
             self._scores |= {one: self._score(one) for one in self.depends}
             count = max(len(self._scores), 1)
             self._scores[None] = math.hypot(*self._scores.values()) / count**0.5 if self.depends else 0.5
         if place is not None and place not in self._scores:
             inside = [self._scores[one] for one in self.depends if one.lies_in(place)]
-            self._scores[place] = max(inside, default=self._scores[None])
+            own = max(inside, default=self._scores[None])
+            self._scores[place] = max(own, self._share(place))
         return self._scores[place]
 
     def _score(self, place: Place) -> float:
         depends, failing = self.depends[place], self.failing
         both, other = int((depends & failing).sum()), int((depends & ~failing).sum())
         ochiai = both / max(float(failing.sum() * (both + other)) ** 0.5, 1.0)
-        return float(ochiai) + self.fixes[place] / max(int(failing.any(axis=1).sum()), 1)
+        return float(ochiai) + self._share(place)
 
     def by_name(self, changes: Changes, ignored: Sequence[str] = ()) -> Mapping[str, float]:
         """The score of the likeliest place that reads a name, or whose line mentions it."""

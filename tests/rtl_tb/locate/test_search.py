@@ -282,7 +282,7 @@ def test_a_unit_that_no_longer_answers_depends_on_the_place() -> None:
     spectrum = Spectrum(np.array([[True], [False]]))
     place = Place(Path("x.sv"), 0, 1)
     spectrum.note(place, None, None)
-    assert spectrum.depends[place].all() and spectrum.fixes[place] == 0
+    assert spectrum.depends[place].all() and not spectrum.suspects()
 
 
 def test_lines_that_the_lint_warns_of_come_first(tmp_path: Path) -> None:
