@@ -233,8 +233,8 @@ class Search:
         """Changes that were looked for and are in no build yet, and texts that may be missing."""
         self.seen: set[Choice] = set()
         """Those that were ever in `left`."""
-        self.reach = {False: 0, True: 0}
-        """The number of places, the likeliest ones, at which changes were looked for, and missing texts."""
+        self.looked = {False: set[Place](), True: set[Place]()}
+        """The places at which changes were looked for, and missing texts."""
         self.whole_text = False
         """Whether changes were looked for everywhere."""
         self.size = policy.likely
@@ -499,12 +499,17 @@ class Search:
 
     def _look_further(self, missing: bool, enough: int) -> None:
         """Looks for changes, or for texts that may be missing, at the next likeliest places, until `enough`
-        are in no build."""
-        left = self.left[missing]
-        while len(left) < enough and self.reach[missing] < len(self.places):
-            start, self.reach[missing] = self.reach[missing], max(2 * self.reach[missing], _LEAST_PLACES)
-            within = Within(self.places[start : self.reach[missing]])
+        are in no build, and in any case at a few places where a change was seen to repair something."""
+        left, looked = self.left[missing], self.looked[missing]
+        places = [one for one in self._places() if one not in looked]
+        likely = [one for one in places[:_LEAST_PLACES] if self.spectrum and self.spectrum.score(one) >= 1]
+        some = likely or places[: max(len(looked), _LEAST_PLACES)] * (len(left) < enough)
+        while some:
+            looked.update(some)
+            within = Within(some)
             self._note(missing, self.changes.missing(within) if missing else self.changes.at(within))
+            places = [one for one in places if one not in looked]
+            some = places[: max(len(looked), _LEAST_PLACES)] * (len(left) < enough)
         if not missing and len(left) < enough and not self.whole_text:  # also what is at none of the places
             self.whole_text = True
             self._note(missing, self.changes.choices)
@@ -514,8 +519,7 @@ class Search:
         self.left[missing] += [one for one in found if one not in self.seen]
         self.seen.update(found)
 
-    @cached_property
-    def places(self) -> list[Place]:
+    def _places(self) -> list[Place]:
         """The roots with what they are assigned to, the likeliest ones first."""
         roots, spectrum = [one.site for one in self.changes.probes], self.spectrum
         if spectrum is not None:
@@ -620,7 +624,7 @@ class Search:
         too, while there is time: they may be equally consistent."""
         self.current.candidates += len(many)
         least, scores = 0.0, list[Score]()
-        repairing = dict[Place, tuple[float, Change | None]]()
+        repairing, operands = dict[Place, tuple[float, Change | None]](), dict[Place, float]()
         most = trials.wrong if first is trials.first else len(first.vectors)
 
         def some(chosen: Sequence[tuple[int, ...]], number: int) -> list[Score]:
@@ -637,6 +641,8 @@ class Search:
             }
             for one, still in wrong.items():
                 choice, share = trials.listed[one[-1] - 1], 1 - still / most
+                if share > operands.get(choice.change.place, 0.0):
+                    operands[choice.change.place] = share
                 if choice.root is not None and share > repairing.get(choice.root, (0.0, None))[0]:
                     repairing[choice.root] = share, choice.change
             likely = [one for one, count in wrong.items() if not count]
@@ -667,7 +673,7 @@ class Search:
                     self.progress(done, len(many))
                 least = max([least, *(one.evidence for one in found if one.clean)])
         if self.spectrum is not None:  # the next builds look further where changes repair something
-            self.spectrum.note_repairs(repairing)
+            self.spectrum.note_repairs(repairing, operands)
         return scores
 
     def _on_more(self, trials: Trials, scores: dict[tuple[int, ...], Score], folder: Path) -> None:

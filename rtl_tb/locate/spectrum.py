@@ -30,6 +30,9 @@ _TRIAL = 150
 _LACKING = 0.25
 """How likely a place lacks a text, of how likely its own text is wrong: so it is with a fifth of 89 mutants
 that others planted. There are twenty texts to add for each one to change."""
+_OPERAND = 15.0
+"""How much likelier other changes of an operand are, if one makes every failing vector right: an operand has
+a hundred, of which a dozen are tried first."""
 _STEPS = 4
 """Steps in which a rank counts the doublings of what is expected of a choice; equal ones take turns."""
 _WORD = re.compile(
@@ -68,11 +71,13 @@ class Spectrum:
         repairs: for each place the largest share of failing vectors that a probe or a change there makes
             right, and which one. A change of a number is a better probe than its complement, which is rarely
             near the right value.
+        operands: the same share for each text that was changed.
     """
 
     failing: Flags
     depends: dict[Place, Flags] = field(default_factory=dict)
     repairs: dict[Place, tuple[float, Change | None]] = field(default_factory=dict)
+    operands: dict[Place, float] = field(default_factory=dict)
     _scores: dict[Place | None, float] = field(default_factory=dict)
 
     def note(
@@ -86,8 +91,14 @@ class Spectrum:
         fixed = 0 if wrong is None else int((failed & ~wrong).sum())
         self.note_repairs({place: (fixed / max(int(failed.sum()), 1), probe)})
 
-    def note_repairs(self, found: Mapping[Place, tuple[float, Change | None]]) -> None:
-        """Records which share of failing vectors a change at each place makes right."""
+    def note_repairs(
+        self,
+        found: Mapping[Place, tuple[float, Change | None]],
+        operands: Mapping[Place, float] | None = None,
+    ) -> None:
+        """Records which share of failing vectors a change at each place makes right, and of each text."""
+        for text, share in (operands or {}).items():
+            self.operands[text] = max(self.operands.get(text, 0.0), share)
         for place, (share, change) in found.items():
             if share > self._share(place):
                 self.repairs[place] = share, change
@@ -147,7 +158,8 @@ def ranked(listed: Sequence[Choice], spectrum: Spectrum | None) -> list[Choice]:
         return list(listed)
 
     def rank(one: Choice, turn: int) -> int:
-        expected = max(spectrum.score(one.root), 0.01) ** 2 / (_TRIAL + one.size) / turn
+        likelier = 1 + _OPERAND * spectrum.operands.get(one.change.place, 0.0)
+        expected = likelier * max(spectrum.score(one.root), 0.01) ** 2 / (_TRIAL + one.size) / turn
         return round(-_STEPS * math.log2(expected * (_LACKING if one.change.adds else 1)))
 
     turns: dict[object, int] = {}
