@@ -209,23 +209,24 @@ def suspicious_lines(dut: Dut, changes: Changes) -> dict[tuple[Path, int], float
     """File and line of each lint warning, and of the declarations of the signals that it names or, if it
     names none, its line: a wrong constant often leaves a signal a bit short, or selects missing bits. Each
     with a weight: a warning that points to one line weighs 1, one that points to several is shared out."""
-    found, warned = dict[tuple[Path, int], float](), set[tuple[Path, int]]()
-    for warning in warnings_of(dut, _LINT_KINDS):
-        place = _LINT_PLACE.match(warning)
-        file = None if place is None else Path(place["file"]).resolve()
-        if place is None or file not in changes.texts:
-            continue
-        warned.add((file, int(place["line"])))
+    said = [(warning, _LINT_PLACE.match(warning)) for warning in warnings_of(dut, _LINT_KINDS)]
+    here = [
+        (warning, (Path(place["file"]).resolve(), int(place["line"]))) for warning, place in said if place
+    ]
+    warned = [(warning, at) for warning, at in here if at[0] in changes.texts]
+    if len({at for _, at in warned}) > _MOST_LINES:
+        return {}
+    found = dict[tuple[Path, int], float]()
+    for warning, (file, number) in warned:
         text = changes.texts[file]
-        line = text.split("\n")[int(place["line"]) - 1].split("//")[0]
+        line = text.split("\n")[number - 1].split("//")[0]
         whole = 1.0 if _MISFIT in warning else _UNREAD
         for names in (_LINT_NAME.findall(warning), _WORD.findall(line)):
             lines = {text.count("\n", 0, one.end()) + 1 for name in names for one in _declared(name, text)}
             for each in lines:
                 found[file, each] = max(found.get((file, each), 0.0), whole / len(lines))
-        here = file, int(place["line"])
-        found[here] = max(found.get(here, 0.0), whole / 2)
-    return found if len(warned) <= _MOST_LINES else {}
+        found[file, number] = max(found.get((file, number), 0.0), whole / 2)
+    return found
 
 
 def _declared(name: str, text: str) -> Iterator[re.Match[str]]:
