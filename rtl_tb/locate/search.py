@@ -640,7 +640,7 @@ class Search:
                 if each is not None
             }
             for one, still in wrong.items():
-                choice, share = trials.listed[one[-1] - 1], 1 - still / most
+                choice, share = trials.listed[one[-1] - 1], max(most - still, 0) / max(most, 1)
                 if share > operands.get(choice.change.place, 0.0):
                     operands[choice.change.place] = share
                 if choice.root is not None and share > repairing.get(choice.root, (0.0, None))[0]:
