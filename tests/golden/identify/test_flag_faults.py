@@ -10,6 +10,7 @@ import pytest
 import golden
 import rtl_tb
 from golden import stimuli
+from golden.budget import Budget
 from golden.catalog.unit_files import build_instruction
 from golden.identify.diagnose import datapath
 from golden.identify.diagnose.flags import flag_faults
@@ -269,3 +270,15 @@ def test_a_fault_that_a_flag_shows_is_asked_of_the_results() -> None:
     (found,) = flag_faults(FMA, operands, flags, right, d=d)
     assert found.slug == fault.slug and "which explains all wrong results, too" in found.sentence()
     assert fault.slug not in found.sentence() and not any(slug in found.sentence() for slug in found.others)
+
+
+def test_after_its_budget_only_quick_hypotheses_are_tried() -> None:
+    """The sentence says so where none explains the flag."""
+    flags = changed("inexact", np.asarray(np.arange(1200) % 7 == 0))
+    (whole,) = flag_faults(FMA, OPERANDS, flags, ALL)
+    (cut,) = flag_faults(FMA, OPERANDS, flags, ALL, budget=Budget(0.0))
+    assert not whole.slug and whole.sentence().endswith("no hypothesis explains it")
+    assert cut.out_of_time and "no hypothesis that was tried in the time explains it" in cut.sentence()
+    low = changed("inexact", flag("inexact"))
+    (quick,) = flag_faults(FMA, OPERANDS, low, ALL, budget=Budget(0.0))
+    assert quick.slug == "flag-inexact-low" and not quick.remaining

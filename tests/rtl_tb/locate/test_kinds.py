@@ -292,6 +292,28 @@ def test_text_with_an_error_where_no_constant_leads_is_searched(tmp_path: Path) 
     assert not any("N - 2" in one.change.before for one in found.choices)
 
 
+def test_verilator_reads_each_choice_of_a_number(tmp_path: Path) -> None:
+    """A number with a base before a question mark, and other numbers of copies: one that is negative or huge
+    stops Verilator without a line. The variable of a loop that generates is no operand behind it."""
+    lines = """localparam int WIDE = 4, FAR = 32'h7fc00000;
+    logic [31:0] w;
+    for (genvar i = 0; i < 32; i++) begin : each
+        assign w[i] = a[i];
+    end
+    assign d = (w[0] & b[0])? {{(WIDE - 1){1'b0}}, w[28:0]} : {{WIDE{w[31]}}, w[27:0]};"""
+    text = MACROS.replace("assign d = w0;", lines)
+    dut, first = integer_dot.planted(tmp_path, 4, text), text[: text.index(lines)].count("\n") + 1
+    found = find_changes(dut)
+    every = [
+        one for one in (*found.choices, *found.missing(lambda _: True)) if found.line(one.change) >= first
+    ]
+    made = {(one.change.before, one.change.after) for one in every}
+    assert ("(w[0] & b[0])", "1'b1 ") in made and ("WIDE", "(WIDE + 1)") in made
+    assert not {after for before, after in made if before == "WIDE"} & {"FAR", "(-WIDE)", "(~WIDE)"}
+    chosen = with_selector(dut, found, every, tmp_path / "choices")
+    assert builds.reads(chosen, tmp_path, wrapper_of(dut))
+
+
 def test_no_change_reads_the_variable_of_another_loop(tmp_path: Path) -> None:
     """Verilator would refuse each of them, and with it every build that has one."""
     loops = """logic [31:0] p, q;
