@@ -102,7 +102,7 @@ _AT_A_BEAT = _signal(
 _BEATS = (
     Key(
         "beats",
-        Integer(2, MOST_BEATS),
+        Integer(1, MOST_BEATS),
         "transfers that bring the elements of a and b, the lowest first; c comes with each",
         1,
         excludes=("hold",),

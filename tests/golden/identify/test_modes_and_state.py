@@ -136,7 +136,7 @@ def test_what_is_held_beside_d_is_not_explained(box: Any) -> None:
 
 
 def test_each_mode_is_found_and_what_differs(tmp_path: Path) -> None:
-    with pytest.raises(OperandError, match="of its own"):
+    with pytest.raises(OperandError, match="has its own formats"):
         open_box("hopper:HMMA.16816.F32", modes=3)
     unit = FunctionUnit(by_mode, BYTES, 4, "box", modes=modes_of(3))
     with pytest.raises(OperandError, match="for each of 3 modes"):

@@ -527,7 +527,7 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], type[Exception], str]] = [
         r"'A' has dtype float32, .*float16.*golden.from_float\('f16', A\)",
     ),
     ({"A": F16.view(ml_dtypes.bfloat16)}, golden.DTypeError, r"A\.view\(np\.uint16\)"),
-    ({"A": F16.view(np.float16)}, golden.DTypeError, "one holds numbers and one raw codes"),
+    ({"A": F16.view(np.float16)}, golden.DTypeError, "one of A and B holds numbers and the other raw codes"),
     ({"A": F16.astype(np.int64)}, golden.DTypeError, "dtype int64, expected uint16"),
     (
         {"A": F16[:, :31]},
