@@ -930,13 +930,14 @@ def class_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     special = special[draw.pick(0, len(special) - 1, size)]
     large = np.where(draw.chance(0.5, size), most, special)
     c = np.where((rest[:, 0] == 3) & draw.chance(0.8, size), large, c)
-    # Each class of a factor with each of the other and of c: the 216 of an f32 multiply-add are each to be
-    # met by 20 of 200,000 vectors.
-    share = 0.0 if draw.scales else 0.45
-    of_class = draw.chance(share, size) & ~both
-    for fmt, codes in ((draw.a, a), (draw.b, b)):
-        codes[row, place] = np.where(of_class, _of_class(draw, fmt, size), codes[row, place])
-    c = np.where(of_class, _of_class(draw, draw.c, size), c)
+    if draw.a.is_float and draw.b.is_float and not draw.scales:
+        # Each class of a factor with each of the other and of c: the 216 of an f32 multiply-add are each to
+        # be met by 20 of 200,000 vectors.
+        share = 0.45
+        of_class = draw.chance(share, size) & ~both
+        for fmt, codes in ((draw.a, a), (draw.b, b)):
+            codes[row, place] = np.where(of_class, _of_class(draw, fmt, size), codes[row, place])
+        c = np.where(of_class, _of_class(draw, draw.c, size), c)
     # Infinity times a number is not infinity times zero: as often as each bit of such numbers needs it.
     share = 0.14
     _put_lone_subnormal(draw, a, b, c, draw.chance(share, size), infinite=True)
