@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -318,8 +318,7 @@ class _Placer:
         site = path[0]
         if change.kind == "range" or (change.kind == "constant" and site != change.place):
             # The select may get another width, which counts up to the first expression of another width.
-            own = self.readings.read[site]
-            around = [*takewhile(lambda place: self.readings.read[place] == own, path)]
+            around = [*self._as_wide(path)]
             if (
                 around == path
                 and root in self.readings.assigned
@@ -327,7 +326,7 @@ class _Placer:
             ):
                 around = path[:1]  # what is above its bits is lost in any case
             else:
-                around += path[len(around) : len(around) + 1]
+                around = [*self._around_width(path)]
         else:  # as far as its bits or its sign may matter
             around = path if change.wide else path[:1]
         site = next((place for place in around[::-1] if not self._calls(place)), site)
@@ -339,6 +338,23 @@ class _Placer:
         said = whole[site.start : change.place.start] + text + whole[change.place.end : site.end]
         said = self._one_line(said)
         return Choice(change, site, said, bits, signed, root, self.readings.copies.get(site, 1))
+
+    def _as_wide(self, path: Sequence[Place]) -> Iterable[Place]:
+        """The first expressions of a path that are as wide as its first one, and have the same sign."""
+        own = self.readings.read[path[0]]
+        return takewhile(lambda place: self.readings.read[place] == own, path)
+
+    def _around_width(self, path: Sequence[Place]) -> Iterable[Place]:
+        """The first expressions of a path, up to one whose width does not depend on that of the first one: a
+        concatenation is as wide as its parts together."""
+        at = 0
+        while at < len(path):
+            same = [*self._as_wide(path[at:])]
+            yield from same
+            at += len(same)
+            if at < len(path) and not (self.sources.text(path[at]) or "").startswith("{"):
+                yield path[at]
+                break
 
     def _of_statement(self, change: Change, read: bool) -> Choice | None:
         """A change of an assignment's target, or of what it reads, as another statement in its place."""

@@ -58,7 +58,7 @@ from rtl_tb.locate.sources import Place, Within
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
 from rtl_tb.locate.texts import Texts, with_changes
 from rtl_tb.locate.vhdl import Origin
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, judge, right_results
 from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
@@ -571,10 +571,8 @@ class Search:
         return found
 
     def _wrong(self, job: Job, came: Mapping[str, Any]) -> Flags:
-        fmt = self.dut.instruction.formats["d"]
-        return np.asarray(
-            ~(came[fast.ANSWERED] & self.dut.compare.right(fmt, job.vectors.results, came)), np.bool_
-        )
+        same = right_results(job.vectors, job.vectors.results, came, self.dut.compare)
+        return np.asarray(~(came[fast.ANSWERED] & same), np.bool_)
 
     # Passes -------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from rtl_tb.locate.budget import MEMORY, Budget
 from rtl_tb.locate.changes import Changes
 from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.policy import SearchPolicy
-from rtl_tb.runs.verdict import judge
+from rtl_tb.runs.verdict import judge, right_results
 from rtl_tb.simulators import simulators
 
 Flags = npt.NDArray[np.bool_]
@@ -121,7 +121,6 @@ class Texts:
             return None
         finally:
             builds.forget(place)
-        fmt = dut.instruction.formats["d"]
         if came is None:
             return None
-        return ~(came[fast.ANSWERED] & dut.compare.right(fmt, job.vectors.results, came))
+        return ~(came[fast.ANSWERED] & right_results(job.vectors, job.vectors.results, came, dut.compare))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -130,14 +131,26 @@ def judge(vectors: VectorSet, outcome: Outcome, policy: ComparePolicy) -> Verdic
     expected, came = vectors.results, outcome.results
     if set(expected) != set(came):
         raise RtlError(f"{outcome.engine} brought back {', '.join(came)}, expected {', '.join(expected)}")
-    fmt = vectors.instruction.formats["d"]
-    equal = policy.right(fmt, {"d": vectors.d}, came)
-    same = policy.right(fmt, expected, came)
-    if policy.exclude is not None:
-        ins, operands = vectors.instruction, vectors.operands
-        excluded, accepted = policy.exclude.accepted(ins, operands, vectors.d, came)
-        equal, same = np.where(excluded, accepted, equal), np.where(excluded, accepted, same)
+    equal = right_results(vectors, {"d": vectors.d}, came, policy)
+    same = right_results(vectors, expected, came, policy)
     missing = ~outcome.received
     unknown = outcome.unknown & ~missing
     known = ~unknown & ~missing
     return Verdict(vectors, outcome, ~same & known, unknown, missing, ~equal & known)
+
+
+def right_results(
+    vectors: VectorSet, expected: Mapping[str, Bits], came: Mapping[str, Bits], policy: ComparePolicy
+) -> Flags:
+    """Which vectors, (count,), have the results that are expected under the policy, excluded ones those that
+    the unit then answers.
+
+    Args:
+        expected, came: codes by name, (count, ...) each.
+    """
+    ins = vectors.instruction
+    same = policy.right(ins.formats["d"], expected, came)
+    if policy.exclude is None:
+        return same
+    excluded, accepted = policy.exclude.accepted(ins, vectors.operands, vectors.d, came)
+    return np.where(excluded, accepted, same)

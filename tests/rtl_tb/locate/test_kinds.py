@@ -292,6 +292,14 @@ def test_text_with_an_error_where_no_constant_leads_is_searched(tmp_path: Path) 
     assert not any("N - 2" in one.change.before for one in found.choices)
 
 
+def test_a_part_of_a_concatenation_changes_what_is_around_it(tmp_path: Path) -> None:
+    """A concatenation has the bits of its parts: cut to those that it has now, it would lose its first one."""
+    text = MACROS.replace("assign d = w0;", "assign d = {31'd0, &{c[0], {a[7:4], a[3:1]}}};")
+    found = find_changes(integer_dot.planted(tmp_path, 4, text))
+    (wider,) = (one for one in found.choices if (one.change.before, one.change.after) == ("3:1", "3:0"))
+    assert wider.text == "&{c[0], {a[7:4], a[3:0]}}" and wider.bits == 1
+
+
 def test_verilator_reads_each_choice_of_a_number(tmp_path: Path) -> None:
     """A number with a base before a question mark, and other numbers of copies: one that is negative or huge
     stops Verilator without a line. The variable of a loop that generates is no operand behind it."""
