@@ -293,7 +293,7 @@ def test_text_with_an_error_where_no_constant_leads_is_searched(tmp_path: Path) 
 
 
 def test_a_part_of_a_concatenation_changes_what_is_around_it(tmp_path: Path) -> None:
-    """A concatenation has the bits of its parts: cut to those that it has now, it would lose its first one."""
+    """A concatenation has the bits of its parts: cut to the present ones, it would lose its first one."""
     text = MACROS.replace("assign d = w0;", "assign d = {31'd0, &{c[0], {a[7:4], a[3:1]}}};")
     found = find_changes(integer_dot.planted(tmp_path, 4, text))
     (wider,) = (one for one in found.choices if (one.change.before, one.change.after) == ("3:1", "3:0"))
