@@ -19,6 +19,8 @@ from rtl_tb.check.options import Options
 from rtl_tb.check.report import headline
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.exclude import of_class
+from rtl_tb.locate.search import find_repairs
+from rtl_tb.runs.verdict import right_results
 
 MUL = (
     "unit: mul\nshape: {k: 1}\nformats: {a: e4m3, b: e4m3, d: f32}\nsteps:\n  - multiply: {to: products}\n"
@@ -98,6 +100,24 @@ def test_the_diagnosis_leaves_excluded_vectors_out(tmp_path: Path) -> None:
     found = checked(tmp_path, exclude, answer=flipped, count=2000, repair=0)
     assert found.diagnosis is not None and found.diagnosis.explains
     assert found.diagnosis.total < 2000, "the others alone are explained"
+
+
+def test_an_excluded_result_is_right_as_the_unit_then_answers(tmp_path: Path) -> None:
+    """The search in the text asks the same: else no change makes every vector of a trial right."""
+    found = checked(tmp_path, "exclude: {a: subnormal, b: subnormal, answer: nan}\n", answer=NAN)
+    vectors, came, compare = found.vectors, found.verdict.outcome.results, found.dut.compare
+    assert right_results(vectors, vectors.results, came, compare).all()
+    assert not compare.right(vectors.instruction.formats["d"], vectors.results, came).all()
+
+
+@pytest.mark.long
+def test_the_search_in_the_text_judges_excluded_vectors_as_the_check_does(tmp_path: Path) -> None:
+    """Else no change of the text makes every vector of a trial right."""
+    exclude = "exclude: {a: subnormal, b: subnormal, answer: nan}\n"
+    found = checked(tmp_path, exclude, answer=f"{NAN} ^ 32'h80000000", explain=False)
+    assert not found.passed
+    (repair,) = find_repairs(found.verdict, found.run, 60)
+    assert repair.whole and "32'h80000000" in repair.edits[0].before
 
 
 def test_results_are_excluded_by_what_is_expected(tmp_path: Path) -> None:
