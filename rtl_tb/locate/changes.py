@@ -316,7 +316,8 @@ class _Placer:
             return self._of_statement(change, bool(path))
         root = path[-1]
         site = path[0]
-        if change.kind == "range" or (change.kind == "constant" and site != change.place):
+        named = change.kind == "name" and change.wide
+        if change.kind == "range" or named or (change.kind == "constant" and site != change.place):
             # The select may get another width, which counts up to the first expression of another width.
             around = [*self._as_wide(path)]
             if (

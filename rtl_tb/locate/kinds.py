@@ -238,6 +238,11 @@ class SyntaxSite:
             for each, below in pairwise((*self.above, self.node))
         )
 
+    def resizes(self, other: str) -> bool:
+        """Whether another name for it has other bits or another sign."""
+        token = getattr(self.node, "identifier", None)
+        return token is not None and self.scope.key(other) != self.scope.key(token.valueText)
+
     def allowed(self, kind: str, after: str) -> bool:
         """Whether a change may stand here. As a number of copies Verilator stops at a negative or huge one
         with an internal error, which names no line."""
@@ -831,7 +836,8 @@ class _Walk:
                     else self.sources.between(where.start, where.end)
                 )
                 if place is not None:
-                    self._note(name, place, after, wide=name in WIDE, wires=wires)
+                    wide = name in WIDE or (name == "name" and at.resizes(after))
+                    self._note(name, place, after, wide=wide, wires=wires)
         if here and self.missing and its_place is not None:
             self._note_missing(at, its_place)
         for child in node:

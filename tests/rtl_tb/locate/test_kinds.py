@@ -298,6 +298,12 @@ def test_a_part_of_a_concatenation_changes_what_is_around_it(tmp_path: Path) -> 
     found = find_changes(integer_dot.planted(tmp_path, 4, text))
     (wider,) = (one for one in found.choices if (one.change.before, one.change.after) == ("3:1", "3:0"))
     assert wider.text == "&{c[0], {a[7:4], a[3:0]}}" and wider.bits == 1
+    names = (
+        "wire [7:0] mag_x = a[7:0]; wire [6:0] mag = b[6:0];\n    assign d = {16'd0, &{c[0], mag_x}, mag};"
+    )
+    found = find_changes(integer_dot.planted(tmp_path, 4, MACROS.replace("assign d = w0;", names)))
+    (name,) = (one for one in found.choices if (one.change.before, one.change.after) == ("mag_x", "mag"))
+    assert name.text == "&{c[0], mag}" and name.bits == 1, "a name of other bits is such a part"
 
 
 def test_verilator_reads_each_choice_of_a_number(tmp_path: Path) -> None:
