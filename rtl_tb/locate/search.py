@@ -376,11 +376,9 @@ class Search:
                 continue
             # A wrong value can be repaired where it is made and where it is used, and an added text often
             # repairs what a wrong one near it does: one further build looks for that.
-            changes = [one for each in found for one in self.confirmed[each.edits].changes]
-            again = name == "constant" and all(one.adds for one in changes)
-            if (again or not self.once_more) and not self.budget.over(self.policy.rivals):
+            if not self.once_more and not self.budget.over(self.policy.rivals):
                 self.once_more = True
-                self._look_around(changes)
+                self._look_around(one for each in found for one in self.confirmed[each.edits].changes)
             else:
                 # A signal that is taken with its sign where it is used may lack that in its declaration.
                 declared = _Constants([partial(self._declared_signs, found)])
