@@ -77,7 +77,8 @@ class Check:
     unreached_bits: str | None = None
     """Bits of its accumulator that no run reached."""
     uncompared: tuple[str, ...] = ()
-    """Bits of result ports that carry no element: their values are not part of the verdict."""
+    """What of the results is not part of the verdict: bits of result ports that carry no element, and what the
+    compare policy ignores."""
     job: Job | None = None
     whole: Job | None = None
     turned: bool = False

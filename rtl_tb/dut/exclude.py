@@ -168,8 +168,9 @@ class Exclusion:
             groups.setdefault((case.answer, case.port.name if case.port else ""), []).append(case)
         parts = []
         for (answer, port), cases in groups.items():
-            given = {"anything": "did not count", "nan": "gives NaN"}.get(answer, f"raises {answer}")
-            given = given if not port else f"sets {port}" + (f" and {given}" if answer != "anything" else "")
+            given = {"anything": "did not count", "nan": "gives NaN"}.get(answer, f"raises {answer}, with any d")
+            if port:
+                given = f"sets {port}, with any d" if answer == "anything" else f"sets {port} and {given}"
             parts.append(f"{Exclusion(tuple(cases)).words} {given}")
         return "; ".join(parts) + (f" ({count:,} vectors)" if count or self.free is None else "")
 

@@ -71,6 +71,12 @@ class ComparePolicy:
             same = same | (is_zero(fmt, expected) & is_zero(fmt, actual))
         return same
 
+    def uncompared(self, fmt: Format) -> list[str]:
+        """What of a result in `fmt` it does not look at, in words."""
+        nan = fmt.is_float and self.nan == "any" and fmt.nan is not None
+        zero = self.zero == "any" and fmt.has_negative_zero
+        return ["the code of a NaN"] * nan + ["the sign of zero"] * zero
+
     def right(self, fmt: Format, expected: Mapping[str, Bits], came: Mapping[str, Bits]) -> Mask:
         """Which vectors, (count,), have the results that are expected: d under the policy, status flags bit
         for bit.

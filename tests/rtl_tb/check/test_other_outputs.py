@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from golden.errors import SpecError
+from golden.errors import OperandError, SpecError
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
 from rtl_tb.check.record import Check
@@ -94,7 +94,14 @@ def test_a_port_says_which_operands_do_not_count(
     found = checked(tmp_path, more, ", unused: sign", err=err, other=other, upper="{4{y[15]}}")
     assert found.passed == right
     name = "ok_n" if "ok_n" in more else "err"
-    assert f"; 0xf a with zero b sets {name} (" in headline(found.as_dict())
+    assert f"; 0xf a with zero b sets {name}, with any d (" in headline(found.as_dict())
+
+
+@pytest.mark.parametrize("answer", ["{port: err}", "anything"])
+def test_a_check_in_which_no_result_is_compared_is_refused(answer: str, tmp_path: Path) -> None:
+    where = f"exclude: [{{where: {{mode: {{sign: [u4, s4]}}}}, answer: {answer}}}]\n"
+    with pytest.raises(OperandError, match="leaves none of the 1,200 vectors"):
+        checked(tmp_path, where, other="16'd7", err="1'b1", upper="4'd0")
 
 
 def test_conditions_hold_together_and_under_a_mode(tmp_path: Path) -> None:

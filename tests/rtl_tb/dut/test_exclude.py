@@ -78,6 +78,20 @@ def test_a_documented_restriction_passes_and_is_said(tmp_path: Path) -> None:
     assert len(np.unique(a)) > 0.9 * (256 - 14), "others are"
 
 
+@pytest.mark.parametrize(
+    ("policy", "answer", "said"),
+    [
+        ("nan: any", "nan(a) || nan(b) ? 32'hffc00001 : exact", "the code of a NaN"),
+        ("zero: any", "zero(a) || zero(b) ? 32'h0 : exact", "the sign of zero"),
+    ],
+)
+def test_what_a_policy_ignores_is_said(policy: str, answer: str, said: str, tmp_path: Path) -> None:
+    answer = answer.replace("zero(a) || zero(b) ?", "(zero(a) || zero(b)) && !nan(a) && !nan(b) ?")
+    found = checked(tmp_path, f"compare: {{{policy}}}\n", RIGHT, answer)
+    assert found.passed and headline(found.as_dict()).endswith(f"; not compared: {said}")
+    assert "not compared" not in headline(checked(tmp_path, "", RIGHT).as_dict())
+
+
 def test_one_operand_is_not_the_other(tmp_path: Path) -> None:
     assert not checked(tmp_path, "exclude: {a: subnormal}\n", explain=False).passed
     assert not checked(tmp_path, "exclude: {a: [zero, nan], b: [zero, nan]}\n", explain=False).passed
