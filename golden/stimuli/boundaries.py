@@ -122,11 +122,39 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     many = np.flatnonzero(draw.chance(share, (draw.count,)))
     if len(many):
         a[many], b[many], c[many] = (_scaled_totals if draw.scales else _carried_totals)(draw, many)
+    if draw.scales and aligned and draw.c.is_float and "c" not in draw.unit.absent:
+        share = 0.1  # the last bit of all, beside a tie, is met by 20 of 200,000 vectors
+        carried = np.flatnonzero(draw.chance(share, (draw.count,)))
+        a[carried], b[carried], c[carried] = _scaled_carries(draw, carried)
     if draw.c.is_float and "c" not in draw.unit.absent and not draw.scales:
         share = 0.1  # each place of an f32 significand is met by 20 of 200,000 vectors
         left = np.flatnonzero(draw.chance(share, (draw.count,)))
         a[left], b[left], c[left] = _one_bit_left(draw, left)
+        share = (
+            0.06  # a subnormal c of an f16 multiply-add is cancelled by 20 of 200,000 in each of five modes
+        )
+        equal = np.flatnonzero(draw.chance(share, (draw.count,)))
+        a[equal], b[equal], c[equal] = _cancelled(draw, equal)
     return a, b, c
+
+
+def _cancelled(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
+    """Operands of these rows (n,): a product that c cancels, or all but its last bit, at every exponent down
+    to that of the least number. An exact zero has a sign of its own, and a subnormal c may go another way."""
+    size, least = rows.shape, max(draw.least("c"), draw.least("a", "b"))
+    high = min(draw.high, highest_exponent(draw.c))
+    near = min(lowest_exponent(draw.c), high)  # half of them are subnormal, or the least normal
+    lead = draw.pick(least, np.where(draw.coins(size) == 1, near, high), size)
+    places = np.clip(lead - least, 0, min(draw.a.fraction_bits, draw.c.fraction_bits)) + 1
+    digits, last = _anything(draw, places - 1) | _power(places - 1), lead - places + 1
+    sign = draw.coins(size)
+    first, second = draw.split(lead, draw.a, draw.b, lead >= draw.low)
+    a = np.zeros((*size, draw.k), draw.a.dtype)
+    b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), a.shape))
+    row, place = np.arange(len(rows)), draw.pick(0, draw.k - 1, size)
+    a[row, place] = _code(draw.a, sign if draw.a.signed else None, digits, first - places + 1)
+    b[row, place] = _code(draw.b, None if draw.a.signed else sign, np.ones_like(digits), second)
+    return a, b, _code(draw.c, 1 - sign, digits + draw.choice([-1, 0, 0, 1], size), last)
 
 
 def _one_bit_left(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
@@ -259,7 +287,7 @@ def _parts(draw: Draw, rows: Ints, exponent: Ints, formats: list[Format]) -> tup
 def _totals(draw: Draw) -> tuple[Ints, Ints]:
     """A total at a boundary (count,), and the exponent of its last bit (count,)."""
     if not draw.d.is_float:
-        return _integer_totals(draw), np.zeros(draw.count, np.int64)
+        return _integer_totals(draw)
     size, formats = (draw.count,), rounded_to(draw)
     which = draw.pick(0, len(formats) - 1, size)
     least = np.array([lowest_exponent(fmt) for fmt in formats])[which]
@@ -344,9 +372,11 @@ def _crossings(draw: Draw) -> tuple[Ints, Ints] | None:
     return np.where(draw.coins(size) == 1, -total, total), exponent - 1 - finest
 
 
-def _integer_totals(draw: Draw) -> Ints:
-    """Whole numbers at the ends of D's range, of a sum's register, at powers of two, or up to three off."""
-    cut = _places_cut(draw)
+def _integer_totals(draw: Draw) -> tuple[Ints, Ints]:
+    """Numbers at the ends of D's range, of a sum's register, at powers of two, or up to three off, with what
+    is below their point; and the exponent of their last bit."""
+    moved = _places_moved(draw)
+    cut = min(max(moved, 0), _BITS // 2)
     size, bits = (draw.count,), min(draw.d.integer_bits, _BITS - cut)
     widths = {step.width for step in draw.steps_of(Sum) if step.width is not None}
     ends = [1 << bits, 1 << bits - 1, *(1 << min(width - 1, _BITS) for width in sorted(widths)), 0]
@@ -355,20 +385,30 @@ def _integer_totals(draw: Draw) -> Ints:
     )
     edge = np.where(draw.coins(size) == 1, -edge, edge)
     total = np.asarray(edge + draw.choice([-3, -2, -1, -1, -1, 0, 0, 0, 1, 1, 2, 3], size))
-    if cut:  # of a fixed-point number what is below the point, next to any number or to one at an end
-        anywhere = _anything(draw, draw.pick(1, bits, size))
-        total = np.where(draw.chance(0.5, size), total, np.where(total < 0, -anywhere, anywhere))
-        total = (total << cut) + field(draw, np.full(size, cut))
-    return total
+    if not cut and not draw.a.is_float:
+        return total, np.zeros(draw.count, np.int64)
+    # What is below the point, next to any number or to one at an end.
+    share = 0.3 if draw.a.is_float else 0.5
+    anywhere = _anything(draw, draw.pick(1, bits, size))
+    total = np.where(draw.chance(share, size), np.where(total < 0, -anywhere, anywhere), total)
+    if not draw.a.is_float:
+        return (total << cut) + field(draw, np.full(size, cut)), np.zeros(draw.count, np.int64)
+    # Floats have as many places there as a factor has beside the digits above the point. Mostly they hold a
+    # number that a rounding decides on, or its neighbour.
+    places = max(draw.a.fraction_bits, draw.b.fraction_bits) + 1 - _length(np.abs(total))
+    places = np.clip(places, 1, _BITS - 2 - bits)
+    half, share = _power(places - 1), 0.8
+    near = np.choose(draw.pick(0, 4, size), [0 * half, half, half, half - 1, half + 1])
+    below = np.where(draw.chance(share, size), near & 2 * half - 1, field(draw, places))
+    return (total << places) + below, moved - places
 
 
-def _places_cut(draw: Draw) -> int:
+def _places_moved(draw: Draw) -> int:
     """How many places of a, or of a sum of products, a scale by a power of two moves below the point of an
     integer."""
-    moved = sum(
+    return -sum(
         step.power or 0 for step in draw.steps_of(Scale) if {"a", "products", "total", "dot"} & {*step.of}
     )
-    return min(max(-moved, 0), _BITS // 2)
 
 
 # The terms of a total ---------------------------------------------------------------------------------------
@@ -463,11 +503,10 @@ def _take_c(
     if "c" in draw.unit.absent:
         return c, left
     if not fmt.is_float:
-        shift = np.clip(unit, 0, 30)
-        value = np.clip(left << shift, -(fmt.largest + 1) if fmt.signed else 0, fmt.largest)
-        rows = rows & (unit >= 0)
+        up, down = np.clip(unit, 0, 30), np.clip(-unit, 0, _BITS)
+        value = np.clip(left << up >> down, -(fmt.largest + 1) if fmt.signed else 0, fmt.largest)
         codes = (value & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype)
-        return np.where(rows, codes, c), left - np.where(rows, value >> shift, 0)
+        return np.where(rows, codes, c), left - np.where(rows, value << down >> up, 0)
     digits, shift = _leading(draw, np.abs(left), fmt.fraction_bits + 1)
     if below is not None:
         ones = (1 << fmt.fraction_bits + 1) - 1
@@ -600,6 +639,64 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     c = draw.numbers(draw.c, np.clip(below, lowest_exponent(draw.c), highest_exponent(draw.c)))
     c = np.where(draw.chance(0.5, size), draw.zeros(draw.c, size), c)
     return np.where(here, np.tile(a, blocks), np.zeros((), draw.a.dtype)), np.tile(b, blocks), c
+
+
+def _scaled_carries(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
+    """Operands of these rows (n,), whose scales are set: the largest products of one sign in all blocks, or
+    all but the last one, so that their sum carries as far as it can above the exponent of the alignment. c
+    and the last block put bits where that sum has none: half of D's last place, and the last that the
+    alignment keeps."""
+    size, blocks = rows.shape, next(iter(draw.scales.values())).shape[1]
+    each, of_product = draw.k // blocks, draw.a.fraction_bits + draw.b.fraction_bits
+    names = list(zip(SCALES, (draw.unit.formats[name] for name in SCALES), strict=True))
+    x, y = (np.maximum(largest_significand(fmt) - draw.pick(0, 1, size), 1) for fmt in (draw.a, draw.b))
+    highest = [np.full(size, highest_exponent(fmt)) for fmt in (draw.a, draw.b)]
+    total, digits = each * x * y, []
+    for _, fmt in names:
+        digits.append(np.maximum(largest_significand(fmt) - draw.pick(0, 1, size), 1))
+        total = total * digits[-1]
+    lone = blocks > 1 and draw.coins(size) == 1
+    total = total * np.where(lone, blocks - 1, blocks)
+    # The exponent of the sum in the alignment is that of its products, or one that the program sets.
+    set_to = [
+        step.exponent for step in draw.steps_of(Sum) if step.exponent is not None and step.to == "groups"
+    ]
+    of_sum = set_to[0] if set_to else highest_exponent(draw.a) + highest_exponent(draw.b)
+    width = draw.choice(draw.window_bits, size)
+    place = highest_exponent(draw.a) + highest_exponent(draw.b) - of_product
+    low, high = (sum(end(fmt) for _, fmt in names) for end in (lowest_exponent, highest_exponent))
+    least = np.maximum(low, tiniest_exponent(draw.c) + width - of_sum) + 1
+    scale = draw.pick(least, np.maximum(least, np.minimum(high - 1, highest_exponent(draw.c) - 40)), size)
+    own = draw.split(scale, names[0][1], names[1][1])
+    unit = scale + of_sum - width  # of the last bit kept
+    total = total << np.clip(place + scale - sum(fmt.fraction_bits for _, fmt in names) - unit, 0, _BITS // 2)
+    depth = np.clip(_length(total) - 1 - draw.kept_bits, 1, _BITS)  # bits that the result cuts
+    half, last = _power(depth - 1), draw.choice([1, 1, 1, 2, 3], size)
+    bits_of_c = draw.c.fraction_bits + 1
+    wanted = np.where(draw.coins(size) == 1, half, 0) + last
+    left = (wanted - total) & (_power(depth) - 1)
+    left = np.where(_length(left) > bits_of_c, last, left)
+    minus = draw.coins(size)
+    a, b = (np.zeros((*size, draw.k), fmt.dtype) for fmt in (draw.a, draw.b))
+    filled = (np.arange(draw.k) < draw.k - each) | ~np.broadcast_to(lone, size)[:, None]
+    for codes, fmt, number, exponent in ((a, draw.a, x, highest[0]), (b, draw.b, y, highest[1])):
+        codes[...] = np.where(filled, _code(fmt, None, number, exponent - fmt.fraction_bits)[:, None], codes)
+    for (name, fmt), number, exponent in zip(names, digits, own, strict=True):
+        draw.scales[name][rows] = _code(fmt, None, number, exponent - fmt.fraction_bits)[:, None]
+    # The last block alone has one product, half of D's last place.
+    there = np.flatnonzero(lone)
+    if len(there):
+        target = unit[there] + depth[there] - 1
+        of_scales = draw.pick(target - draw.high, np.minimum(target - draw.low, scale[there]), there.shape)
+        for (name, fmt), part in zip(names, draw.split(of_scales, names[0][1], names[1][1]), strict=True):
+            draw.scales[name][rows[there], -1] = draw.powers(fmt, part)
+        first, second = draw.split(target - of_scales, draw.a, draw.b)
+        column = draw.k - 1 - draw.pick(0, each - 1, there.shape)
+        a[there, column], b[there, column] = draw.powers(draw.a, first), draw.powers(draw.b, second)
+        left[there] = last[there]
+    factor, fmt = draw.signed_factor(a, b)
+    factor[...] = np.where((minus == 1)[:, None], negate(fmt, factor), factor)
+    return a, b, _code(draw.c, minus, left, unit)
 
 
 def _sum_of_block(draw: Draw, total: Ints, unit: Ints, each: int) -> tuple[Bits, Bits]:

@@ -77,8 +77,8 @@ class Check:
     unreached_bits: str | None = None
     """Bits of its accumulator that no run reached."""
     uncompared: tuple[str, ...] = ()
-    """What of the results is not part of the verdict: bits of result ports that carry no element, and what the
-    compare policy ignores."""
+    """What of the results is not part of the verdict: bits of result ports that carry no element, and what
+    the compare policy ignores."""
     job: Job | None = None
     whole: Job | None = None
     turned: bool = False

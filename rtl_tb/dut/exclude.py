@@ -168,7 +168,9 @@ class Exclusion:
             groups.setdefault((case.answer, case.port.name if case.port else ""), []).append(case)
         parts = []
         for (answer, port), cases in groups.items():
-            given = {"anything": "did not count", "nan": "gives NaN"}.get(answer, f"raises {answer}, with any d")
+            given = {"anything": "did not count", "nan": "gives NaN"}.get(
+                answer, f"raises {answer}, with any d"
+            )
             if port:
                 given = f"sets {port}, with any d" if answer == "anything" else f"sets {port} and {given}"
             parts.append(f"{Exclusion(tuple(cases)).words} {given}")

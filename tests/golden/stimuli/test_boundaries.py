@@ -291,6 +291,7 @@ def test_every_two_causes_of_a_special_result_meet(case: str) -> None:
         assert neighbours.min() >= LEAST, (cause, neighbours)
 
 
+FUSED = "  - fma: {to: d, rounding: down}\n"
 NEAREST = """  - multiply: {to: products}
   - align: {of: [products, c], EXTRA}
   - sum: {of: [products, c], to: total}
@@ -527,3 +528,72 @@ def test_a_nan_as_a_scale_meets_a_zero_as_the_other_in_each_block() -> None:
     alone = ((a == 0x7F) | (b == 0x7F)).sum(1) == 1
     for nan, zero in ((a, b), (b, a)):
         assert ((nan == 0x7F) & (zero == 0))[alone].sum(0).min() >= 20
+
+
+def test_a_converter_to_integers_meets_ties_and_both_sides_of_each_clamp(tmp_path: Path) -> None:
+    """A total of floats has places below the point of an integer result."""
+    step = "  - round: {of: a, rounding: nearest_even, overflow: saturate, nan: 0, zero: positive}\n"
+    values = to_float(get_format("f32"), vectors(own(tmp_path, "a: f32, d: s8", 1, step)).operands["a"])
+    numbers = [127.5, 128.0, -128.0, -128.5, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5]
+    numbers += [float(np.nextafter(np.float32(tie), np.float32(0.0))) for tie in (0.5, -128.5)]
+    met = {number: int(np.count_nonzero(values == number)) for number in numbers}
+    assert min(met.values()) >= LEAST, met
+    below = values[np.abs(values) < 128]
+    ties = below[np.abs(below) % 1 == 0.5]
+    assert len(np.unique(ties)) > 60
+
+
+def test_a_dot_product_of_floats_that_gives_an_integer_meets_ties(tmp_path: Path) -> None:
+    """With an integer c, which takes none of what is below the point."""
+    steps = (
+        "  - multiply: {to: products}\n  - sum: {of: [products, c], to: total}\n"
+        "  - round: {of: total, rounding: nearest_even, overflow: saturate, nan: 0, zero: positive}\n"
+    )
+    drawn = vectors(own(tmp_path, "a: f16, b: f16, c: s16, d: s16", 2, steps)).operands
+    a, b = (to_float(get_format("f16"), drawn[name]) for name in "ab")
+    with np.errstate(invalid="ignore"):  # NaNs
+        total = (a * b).sum(axis=1) + signed(drawn["c"], 16)
+    ties = (2.0**15 - 0.5, -(2.0**15) - 0.5, 0.5, -2.5)
+    met = {number: int(np.count_nonzero(total == number)) for number in ties}
+    assert min(met.values()) >= 4 * LEAST, met
+
+
+def test_c_cancels_a_product_at_every_exponent_down_to_the_least(tmp_path: Path) -> None:
+    """The sign of an exact zero where c is subnormal, or anywhere."""
+    drawn = vectors(own(tmp_path, "a: f16, b: f16, c: f16, d: f16", 1, FUSED)).operands
+    with np.errstate(invalid="ignore"):
+        a, b, c = (to_float(get_format("f16"), drawn[name]).reshape(-1) for name in "abc")
+        zero = (a * b + c == 0) & (c != 0)
+    exponents = np.frexp(c[zero])[1] - 1
+    met = {place: int(np.count_nonzero(exponents == place)) for place in range(-24, 16)}
+    assert min(met[place] for place in range(-24, -14)) >= LEAST, met
+    assert sum(number > 0 for number in met.values()) > 36, met
+
+
+def test_a_sum_of_scaled_blocks_that_carries_far_has_the_last_bit_beside_a_tie(tmp_path: Path) -> None:
+    """Two blocks of the largest elements under the largest scales: only then half of the result's last place
+    lies so far above the last bit that the alignment keeps."""
+    file, width = tmp_path / "unit.yaml", 25
+    file.write_text(
+        "unit: own\nshape: {k: 32}\nscale_block: 16\n"
+        "formats: {a: e2m1, b: e2m1, c: f32, d: f32, scale_a: ue4m3, scale_b: ue4m3}\nsteps:\n"
+        "  - multiply: {to: products}\n"
+        "  - sum: {of: products, to: groups, group: {contiguous: 16}, exponent: 0}\n  - scale: {of: groups}\n"
+        f"  - align: {{of: [groups, c], fraction_bits: {width}, rounding: toward_zero}}\n"
+        "  - sum: {of: [groups, c], to: total}\n"
+        "  - round: {of: total, rounding: nearest_even, overflow: ieee, zero: positive}\n"
+    )
+    ins = golden.load_instruction(file)
+    drawn = vectors(ins).operands
+    value = {name: to_float(ins.formats[name], codes) for name, codes in drawn.items()}
+    finite = np.isfinite(value["c"]) & np.isfinite(value["scale_a"] * value["scale_b"]).all(axis=1)
+    sums = (value["a"] * value["b"]).reshape(COUNT, 2, 16).sum(axis=2)
+    exponents = sum(np.maximum(np.frexp(value[name])[1] - 1, -6) for name in ("scale_a", "scale_b"))
+    terms = np.column_stack([sums * value["scale_a"] * value["scale_b"], value["c"]])[finite]
+    exponents = np.column_stack([exponents, np.frexp(value["c"])[1] - 1])[finite]
+    largest = np.where(terms != 0, exponents, -1000).max(axis=1)
+    total = np.abs(np.trunc(np.ldexp(terms, (width - largest)[:, None])).sum(axis=1)).astype(np.int64)
+    cut = np.maximum(np.frexp(total.astype(np.float64))[1] - 24, 1)
+    beside = (total & (1 << cut) - 1 == (1 << cut - 1) + 1) & (total >> cut & 1 == 0)
+    met = Counter(cut[beside].tolist())
+    assert met[13] >= LEAST, met  # a sum of 37 bits: 11 more than an alignment of 25 places keeps of one term
