@@ -15,6 +15,7 @@ from golden.stimuli.codes import (
     lowest_exponent,
     magnitudes,
     negate,
+    sign_bit,
     tiniest_exponent,
 )
 from golden.stimuli.draw import Draw
@@ -80,7 +81,24 @@ def near_overflow(draw: Draw) -> tuple[Bits, Bits, Bits]:
     size = (draw.count,)
     fraction = np.uint64(0xFFFFFFFFFFFFFFFF) << draw.pick(0, 44, size).astype(np.uint64)
     c = encode(draw.c, draw.chance(0.2, size).astype(np.int64), top - draw.chance(0.3, size), fraction)
+    floats = all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.c)) and draw.b.is_float
+    if floats and draw.high > top and not draw.scales and "c" not in draw.unit.absent:
+        _put_beyond_the_range(draw, a, b, c)
     return draw.mirrored(a, b, c)
+
+
+def _put_beyond_the_range(draw: Draw, a: Bits, b: Bits, c: Bits) -> None:
+    """In some rows one product in the binade above D's largest number, which c brings back: of these one in
+    two is no overflow, though its product is."""
+    share = 0.1
+    rows, top = np.flatnonzero(draw.chance(share, (draw.count,))), highest_exponent(draw.d)
+    exponents = draw.split(np.full(rows.shape, top + 1), draw.a, draw.b)
+    column, minus = draw.pick(0, draw.k - 1, rows.shape), draw.coins(rows.shape)
+    a[rows] = 0
+    for codes, fmt, exponent in zip((a, b), (draw.a, draw.b), exponents, strict=True):
+        codes[rows, column] = magnitudes(fmt, draw.numbers(fmt, exponent))
+    a[rows, column] |= sign_bit(draw.a) * minus.astype(draw.a.dtype)
+    c[rows] = encode(draw.c, 1 - minus, np.full(rows.shape, top), draw.fraction(rows.shape))
 
 
 def subnormal_product(draw: Draw) -> tuple[Bits, Bits, Bits]:

@@ -597,3 +597,16 @@ def test_a_sum_of_scaled_blocks_that_carries_far_has_the_last_bit_beside_a_tie(t
     beside = (total & (1 << cut) - 1 == (1 << cut - 1) + 1) & (total >> cut & 1 == 0)
     met = Counter(cut[beside].tolist())
     assert met[13] >= LEAST, met  # a sum of 37 bits: 11 more than an alignment of 25 places keeps of one term
+
+
+def test_c_brings_back_a_product_beyond_the_range(tmp_path: Path) -> None:
+    """A fused multiply-add that gives infinity for the product is right where the sum overflows, too."""
+    fused = FUSED.replace("down", "nearest_even")
+    drawn = vectors(own(tmp_path, "a: bf16, b: bf16, c: f32, d: f32", 2, fused)).operands
+    a, b = (to_float(get_format("bf16"), drawn[name]) for name in "ab")
+    with np.errstate(invalid="ignore", over="ignore"):
+        product, c = a * b, to_float(get_format("f32"), drawn["c"])
+        alone = (np.count_nonzero(product, axis=1) == 1) & np.isfinite(product).all(axis=1)
+        beyond = alone & (np.abs(product).max(axis=1) >= 2.0**128)
+        back = beyond & (np.abs(product.sum(axis=1) + c) < 2.0**128)
+    assert np.count_nonzero(back) >= 20
