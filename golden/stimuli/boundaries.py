@@ -615,6 +615,11 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
         draw.pick(0, min(upper, top - draw.tiniest), size),
         draw.pick(0, top - draw.tiniest, size),
     )
+    # As far above c as a block can be: its scale is beyond D's range, and its sum is small. A shifter of c
+    # shows that has few bits of distance.
+    share = 0.1
+    far = draw.chance(share, size)
+    lead = np.where(far, np.minimum(draw.tiniest + draw.pick(0, 7, size), top), lead)
     # A power of two; or a bit more or less, at any distance that products of these factors still have.
     depth = np.minimum(draw.pick(1, draw.kept_bits + 1, size), lead - draw.tiniest)
     off = draw.choice([-1, 0, 0, 0, 0, 1], size) * (depth > 0)
@@ -629,7 +634,9 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     least, most = lowest_exponent(draw.d), highest_exponent(draw.d)
     usual = draw.pick(np.maximum(least, lead + low), np.minimum(most, lead + high), size)
     ends = [np.full(size, most), np.full(size, most + 1), least - draw.pick(0, 1, size), usual]
-    wanted = np.choose(draw.choice([0, 0, 1, 1, 2, 3], size), ends)
+    wanted = np.where(
+        far, most - draw.pick(0, 1, size), np.choose(draw.choice([0, 0, 1, 1, 2, 3], size), ends)
+    )
     scale = wanted - lead - np.where(all_blocks, blocks.bit_length() - 1, 0)
     for name, part in zip(SCALES, draw.split(scale, *formats), strict=True):
         draw.scales[name][rows] = draw.powers(draw.unit.formats[name], part)[:, None]
@@ -638,6 +645,8 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     below = wanted - draw.pick(0, int(draw.window_bits.max()) + 4, size)
     c = draw.numbers(draw.c, np.clip(below, lowest_exponent(draw.c), highest_exponent(draw.c)))
     c = np.where(draw.chance(0.5, size), draw.zeros(draw.c, size), c)
+    least = draw.pick(tiniest_exponent(draw.c), lowest_exponent(draw.c), size)
+    c = np.where(far, draw.numbers(draw.c, least), c)
     return np.where(here, np.tile(a, blocks), np.zeros((), draw.a.dtype)), np.tile(b, blocks), c
 
 

@@ -610,3 +610,45 @@ def test_c_brings_back_a_product_beyond_the_range(tmp_path: Path) -> None:
         beyond = alone & (np.abs(product).max(axis=1) >= 2.0**128)
         back = beyond & (np.abs(product.sum(axis=1) + c) < 2.0**128)
     assert np.count_nonzero(back) >= 20
+
+
+def of_scaled_sums(tmp_path: Path) -> Instruction:
+    """Two blocks of four exact products, without a floor."""
+    file = tmp_path / "unit.yaml"
+    file.write_text(
+        "unit: own\nshape: {k: 8}\nscale_block: 4\n"
+        "formats: {a: e4m3, b: e4m3, c: f32, d: f32, scale_a: ue8m0, scale_b: ue8m0}\nsteps:\n"
+        "  - multiply: {to: products}\n"
+        "  - sum: {of: products, to: groups, group: {contiguous: 4}, exponent: 0}\n  - scale: {of: groups}\n"
+        "  - align: {of: [groups, c], fraction_bits: 30, rounding: toward_zero}\n"
+        "  - sum: {of: [groups, c], to: total}\n"
+        "  - round: {of: total, rounding: nearest_even, overflow: ieee, zero: positive}\n"
+    )
+    return golden.load_instruction(file)
+
+
+def test_half_of_the_least_number_meets_a_bit_as_far_below_as_a_block_has(tmp_path: Path) -> None:
+    """Of a sum of scaled elements without a floor: a shift to a subnormal result loses its sticky bit."""
+    ins = of_scaled_sums(tmp_path)
+    drawn = vectors(ins).operands
+    a, b = (to_float(ins.formats[name], drawn[name]).reshape(COUNT, 2, 4) for name in "ab")
+    scale = sum(drawn[name].astype(np.int64) - 127 for name in ("scale_a", "scale_b"))
+    with np.errstate(invalid="ignore"):
+        total = np.ldexp(np.abs((a * b).sum(axis=2)), scale + 150)  # in halves of the least number
+        alone = (np.count_nonzero(a * b, axis=2) > 0).sum(axis=1) == 1
+    rest = total[alone].sum(axis=1) - 1
+    assert np.count_nonzero((rest > 0) & (rest < 2.0**-28)) >= LEAST
+
+
+def test_c_lies_as_far_below_a_block_as_it_can(tmp_path: Path) -> None:
+    """A shifter of c with eight bits of distance, where the scale is beyond the range and the sum is not."""
+    ins = of_scaled_sums(tmp_path)
+    drawn = vectors(ins).operands
+    a, b = (to_float(ins.formats[name], drawn[name]).reshape(COUNT, 2, 4) for name in "ab")
+    scale = sum(drawn[name].astype(np.int64) - 127 for name in ("scale_a", "scale_b"))
+    c = to_float(ins.formats["c"], drawn["c"])
+    with np.errstate(invalid="ignore", over="ignore"):
+        total, live = np.ldexp((a * b).sum(axis=2), scale).sum(axis=1), (a * b != 0).any(axis=2)
+        c_alone = np.isfinite(c) & (c != 0)
+    distance = np.where(live, scale, -1000).max(axis=1) - np.maximum(np.frexp(c)[1] - 1, -126)
+    assert np.count_nonzero((distance >= 256) & (np.abs(total) < 2.0**127) & c_alone) >= 6
