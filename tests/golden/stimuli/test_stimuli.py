@@ -416,7 +416,9 @@ def test_c_decides_a_tie_of_the_product_from_every_distance(f32_multiply_add: tu
     tie = (np.ldexp(digits, 25) == whole) & (whole & 1 == 1)
     changes = tie & ((whole >> 1 & 1 == 0) == ((product > 0) == (c > 0)))
     distances = Counter((exponents - np.frexp(c)[1])[changes].tolist())
-    assert all(distances[places] >= 2 for places in range(25, 73))
+    # 8 in the mean, of which a seed has any number at the last distance.
+    found = [distances[places] for places in range(25, 73)]
+    assert min(found) >= 1 and sum(found) >= 6 * len(found), found
 
 
 def test_a_product_decides_next_to_a_power_of_two(f32_multiply_add: tuple[Any, Any, Any]) -> None:
