@@ -645,8 +645,8 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     below = wanted - draw.pick(0, int(draw.window_bits.max()) + 4, size)
     c = draw.numbers(draw.c, np.clip(below, lowest_exponent(draw.c), highest_exponent(draw.c)))
     c = np.where(draw.chance(0.5, size), draw.zeros(draw.c, size), c)
-    least = draw.pick(tiniest_exponent(draw.c), lowest_exponent(draw.c), size)
-    c = np.where(far, draw.numbers(draw.c, least), c)
+    tiny = draw.pick(tiniest_exponent(draw.c), lowest_exponent(draw.c), size)
+    c = np.where(far, draw.numbers(draw.c, tiny), c)
     return np.where(here, np.tile(a, blocks), np.zeros((), draw.a.dtype)), np.tile(b, blocks), c
 
 

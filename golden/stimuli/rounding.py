@@ -205,14 +205,14 @@ def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     size, last = (draw.count,), lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.choice(_edges(draw), (draw.count,))
     if draw.scales and draw.k > 1:
-        large, small = last + draw.pick(-1, 1, size), edge - draw.pick(-1, 3, size)
+        half, below = last + draw.pick(-1, 1, size), edge - draw.pick(-1, 3, size)
         if not any(step.floor is not None for step in draw.steps_of(Align)):
             # Nothing is cut below a floor: half of the least number meets a bit as far below as a block has.
             share = 0.6
             far = draw.chance(share, size)
-            large = np.where(far, last - 1, large)
-            small = np.where(far, large - draw.pick(1, draw.high - draw.tiniest, size), small)
-        return far_apart(draw, large, small)
+            half = np.where(far, last - 1, half)
+            below = np.where(far, half - draw.pick(1, draw.high - draw.tiniest, size), below)
+        return far_apart(draw, half, below)
     minus = draw.coins(size)
     at = np.maximum(last + draw.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], (draw.count,)), draw.tiniest)
     small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
