@@ -30,196 +30,94 @@ _FITS, _WIDER, _NARROWER = 4, -2, -6
 """Of a port as wide as its field: as good as half a name. One that is too narrow cannot hold it."""
 _NEVER = -100
 
-_WORDS: dict[str, dict[str, int]] = {
-    "clock": {"clk": 9, "clock": 9, "aclk": 9, "ck": 7, "cp": 6, "clki": 9},
-    "reset": dict.fromkeys(
-        ("rst", "reset", "rstn", "resetn", "aresetn", "areset", "arst", "arstn", "nrst", "nreset", "srst"), 9
+
+def _words(*lines: str) -> set[str]:
+    return {word for line in lines for word in line.split()}
+
+
+def _points(lines: Mapping[int, str]) -> dict[str, int]:
+    """The points of each word, from lines with the words of equal points."""
+    return {word: points for points, line in lines.items() for word in line.split()}
+
+
+_WORDS = {
+    "clock": _points({9: "clk clock aclk clki", 7: "ck", 6: "cp"}),
+    "reset": _points({9: "rst reset rstn resetn aresetn areset arst arstn nrst nreset srst"}),
+    "enable": _points({8: "clken", 7: "en ena enable ce cen", 3: "stall hold"}),
+    "in_valid": _points(
+        {9: "valid vld dv nvalid nvld", 8: "start stb strobe go", 7: "v push val nd", 6: "begin fire req"}
+        | {4: "request", 3: "en ena enable", 2: "ce"}
     ),
-    "enable": {"en": 7, "ena": 7, "enable": 7, "ce": 7, "clken": 8, "cen": 7, "stall": 3, "hold": 3},
-    "in_valid": dict.fromkeys(("valid", "vld", "dv"), 9)
-    | {"v": 7}
-    | {"start": 8, "stb": 8, "strobe": 8, "go": 8, "push": 7, "nvalid": 9, "nvld": 9, "begin": 6, "fire": 6}
-    | {"val": 7, "nd": 7, "req": 6, "request": 4, "en": 3, "ena": 3, "enable": 3, "ce": 2},
-    "out_valid": dict.fromkeys(("valid", "vld", "dv", "done", "finish", "finished", "nvalid", "nvld"), 9)
-    | {"v": 7, "stb": 8, "strobe": 8, "complete": 7, "val": 7, "ready": 3, "rdy": 3, "end": 4, "drdy": 8},
-    "in_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "busy": 6, "accept": 5, "idle": 5},
-    "out_ready": {"ready": 9, "rdy": 9, "ack": 8, "nready": 9, "nrdy": 9, "pop": 7, "accept": 5, "yumi": 8},
-    "a": {
-        "a": 8,
-        "x": 6,
-        "lhs": 8,
-        "left": 6,
-        "act": 6,
-        "activation": 6,
-        "activations": 6,
-        "multiplicand": 7,
-    },
-    "b": {"b": 8, "y": 6, "rhs": 8, "right": 6, "w": 6, "wgt": 6, "weight": 6, "weights": 6, "multiplier": 7},
-    "c": {"c": 8, "z": 5, "acc": 7, "accum": 7, "accumulator": 7, "addend": 8, "psum": 8, "bias": 7, "s": 3}
-    | {"sum": 10, "partial": 5, "accumulate": 5, "add": 4},
-    "d": {
-        "d": 6,
-        "out": 5,
-        "output": 5,
-        "result": 9,
-        "res": 8,
-        "r": 5,
-        "sum": 8,
-        "dot": 7,
-        "z": 6,
-        "y": 5,
-        "q": 5,
-    }
-    | {
-        "product": 8,
-        "prod": 8,
-        "p": 5,
-        "s": 4,
-        "o": 3,
-        "acc": 6,
-        "accum": 6,
-        "accumulator": 6,
-        "psum": 6,
-        "c": 5,
-    }
-    | {"rd": 5, "mac": 6, "value": 3, "answer": 6, "data": 2, "bits": 2, "fma": 5, "total": 6},
-    "flags": {"flags": 9, "flag": 8, "fflags": 9, "exception": 8, "exceptions": 8, "exc": 8, "status": 8},
-    "clear": {"clear": 9, "clr": 9, "first": 6, "init": 6, "zero": 4, "flush": 4, "new": 3},
-    "load": {"load": 9, "ld": 9, "preload": 9, "set": 3},
-    "mode": {"mode": 7, "rm": 8, "rnd": 8, "round": 8, "rounding": 8, "rmode": 8, "opcode": 6, "func": 6}
-    | {"function": 6, "ctrl": 5, "control": 5, "op": 3},
-    "metadata": {"metadata": 9, "meta": 9, "e": 5, "sparsity": 8, "sel": 4, "idx": 5, "index": 5},
-    "scale_a": {"scale": 6, "sf": 6, "sfa": 12, "sa": 9, "a": 4, "x": 3},
-    "scale_b": {"scale": 6, "sf": 6, "sfb": 12, "sb": 9, "b": 4, "y": 3, "w": 3},
+    "out_valid": _points(
+        {9: "valid vld dv done finish finished nvalid nvld", 8: "stb strobe drdy", 7: "v complete val"}
+        | {4: "end", 3: "ready rdy"}
+    ),
+    "in_ready": _points({9: "ready rdy nready nrdy", 8: "ack", 6: "busy", 5: "accept idle"}),
+    "out_ready": _points({9: "ready rdy nready nrdy", 8: "ack yumi", 7: "pop", 5: "accept"}),
+    "a": _points({8: "a lhs", 7: "multiplicand", 6: "x left act activation activations"}),
+    "b": _points({8: "b rhs", 7: "multiplier", 6: "y right w wgt weight weights"}),
+    "c": _points(
+        {10: "sum", 8: "c addend psum", 7: "acc accum accumulator bias", 5: "z partial accumulate"}
+        | {4: "add", 3: "s"}
+    ),
+    "d": _points(
+        {
+            9: "result",
+            8: "res sum product prod",
+            7: "dot",
+            6: "d z acc accum accumulator psum mac answer total",
+        }
+        | {5: "out output r y q p c rd fma", 4: "s", 3: "o value", 2: "data bits"}
+    ),
+    "flags": _points({9: "flags fflags", 8: "flag exception exceptions exc status"}),
+    "clear": _points({9: "clear clr", 6: "first init", 4: "zero flush", 3: "new"}),
+    "load": _points({9: "load ld preload", 3: "set"}),
+    "mode": _points(
+        {8: "rm rnd round rounding rmode", 7: "mode", 6: "opcode func function", 5: "ctrl control", 3: "op"}
+    ),
+    "metadata": _points({9: "metadata meta", 8: "sparsity", 5: "e idx index", 4: "sel"}),
+    "scale_a": _points({12: "sfa", 9: "sa", 6: "scale sf", 4: "a", 3: "x"}),
+    "scale_b": _points({12: "sfb", 9: "sb", 6: "scale sf", 4: "b", 3: "y w"}),
 }
-_NO_DATA = dict.fromkeys(
-    (
-        "valid",
-        "vld",
-        "ready",
-        "rdy",
-        "stb",
-        "ack",
-        "clk",
-        "clock",
-        "rst",
-        "reset",
-        "busy",
-        "done",
-        "tag",
-        "en",
-    ),
-    -9,
-) | dict.fromkeys(
-    (
-        "keep",
-        "strb",
-        "user",
-        "mode",
-        "round",
-        "rounding",
-        "rnd",
-        "rm",
-        "ctrl",
-        "control",
-        "scale",
-        "sf",
-        "enable",
-        "idx",
-        "index",
-        "addr",
-        "address",
-        "id",
-        "last",
-    ),
-    -6,
-)
+"""The words that speak for each role. Words of SURE points say it alone. Chosen by hand, not measured."""
+_NO_DATA = _points(
+    {-9: "valid vld ready rdy stb ack clk clock rst reset busy done tag en"}
+    | {-6: "keep strb user mode round rounding rnd rm ctrl control scale sf enable idx index addr address"}
+) | _points({-6: "id last"})
 """What no operand and no result is called."""
-_NO_RESULT = dict.fromkeys(
-    (
-        "flags",
-        "flag",
-        "status",
-        "exception",
-        "exceptions",
-        "overflow",
-        "underflow",
-        "inexact",
-        "invalid",
-        "zero",
-    ),
-    -8,
-) | dict.fromkeys(("nan", "inf", "extension", "error", "a", "b"), -8)
-_AGAINST: dict[str, dict[str, int]] = {
-    "a": _NO_DATA | dict.fromkeys(("b", "c", "y", "rhs", "acc", "psum", "bias", "addend"), -5),
-    "b": _NO_DATA | dict.fromkeys(("a", "c", "x", "lhs", "acc", "psum", "bias", "addend"), -5),
-    "c": _NO_DATA | dict.fromkeys(("a", "b", "x", "lhs", "rhs"), -5),
+_NO_RESULT = _points({-8: "flags flag status exception exceptions overflow underflow inexact invalid zero"})
+_NO_RESULT |= _points({-8: "nan inf extension error a b"})
+_AGAINST = {
+    "a": _NO_DATA | _points({-5: "b c y rhs acc psum bias addend"}),
+    "b": _NO_DATA | _points({-5: "a c x lhs acc psum bias addend"}),
+    "c": _NO_DATA | _points({-5: "a b x lhs rhs"}),
     "d": _NO_DATA | _NO_RESULT,
-    "flags": _NO_DATA | dict.fromkeys(("result", "sum", "out"), -3),
-    "scale_a": {"b": -8, "y": -8},
-    "scale_b": {"a": -8, "x": -8},
+    "flags": _NO_DATA | _points({-3: "result sum out"}),
+    "scale_a": _points({-8: "b y"}),
+    "scale_b": _points({-8: "a x"}),
     # A one-bit output that says that the result is ready is its valid.
-    "in_ready": dict.fromkeys(("result", "res", "done"), -5) | dict.fromkeys(("out", "output"), -2),
-    "out_valid": {"ready": 0} | dict.fromkeys(("in", "input", "busy"), -4),
-    "in_valid": dict.fromkeys(("out", "output", "result", "tag", "last"), -4),
-    "out_ready": dict.fromkeys(("in", "input"), -4),
-    "clock": dict.fromkeys(("en", "enable", "ena"), -9),
-    "enable": dict.fromkeys(("acc", "clear", "load"), -3),
+    "in_ready": _points({-5: "result res done", -2: "out output"}),
+    "out_valid": _points({-4: "in input busy"}),
+    "in_valid": _points({-4: "out output result tag last"}),
+    "out_ready": _points({-4: "in input"}),
+    "clock": _points({-9: "en enable ena"}),
+    "enable": _points({-3: "acc clear load"}),
 }
-_TOWARDS = {"out_valid": dict.fromkeys(("out", "output", "result", "res"), 3)}
+"""The words that speak against each role."""
+_TOWARDS = {"out_valid": _points({3: "out output result res"})}
+"""Words that add to a word of `_WORDS` and say nothing alone."""
 _ORDINAL = {"a": 0, "x": 0, "lhs": 0, "left": 0, "b": 1, "y": 1, "rhs": 1, "right": 1, "c": 2, "z": 2}
-_COUNTED = {
-    "op",
-    "opnd",
-    "operand",
-    "in",
-    "input",
-    "src",
-    "data",
-    "din",
-    "num",
-    "number",
-    "arg",
-    "i",
-    "val",
-    "fp",
-}
-_COUNTED |= {"float", "value", "n", "t", "t_data", "term", "addend", "factor", "opr", "rs", "port", "io"}
+"""Words that say which operand in the order of a, b, c it is."""
+_COUNTED = _words(
+    "op opnd operand opr in input src data din num number arg i io val value fp float n t term",
+    "addend factor rs port",
+)
 """Words behind which a number says which operand it is; behind another it is an element."""
-_PLAIN = {
-    "i",
-    "o",
-    "in",
-    "out",
-    "input",
-    "output",
-    "io",
-    "s",
-    "m",
-    "t",
-    "axis",
-    "axi",
-    "data",
-    "bits",
-    "op",
-    "operand",
-}
-_PLAIN |= {
-    "operands",
-    "n",
-    "p",
-    "slave",
-    "master",
-    "req",
-    "rsp",
-    "resp",
-    "src",
-    "tdata",
-    "value",
-    "num",
-    "d",
-    "q",
-}
+_PLAIN = _words(
+    "i o in out input output io s m t n p d q axi axis slave master data tdata bits op operand operands",
+    "req rsp resp src value num",
+)
+"""Words that say no more than that a port carries something."""
 _VOCABULARY = {word for words in (*_WORDS.values(), *_AGAINST.values()) for word in words} | _PLAIN | _COUNTED
 _ENDS = set("abcdeinoprqstxyz")
 """Letters that may stand glued before or behind a word: ivalid, opa, tdata, rstn."""
