@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import default_set
-from rtl_tb import engines
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
-from rtl_tb.runs.verdict import judge
+from rtl_tb.runs.verdict import verdict_of
 from rtl_tb.simulators import simulators, translators
 from rtl_tb.simulators.simulators import Simulator
 
@@ -214,8 +213,8 @@ def _try(name: str, engine: str, simulator: str, folder: Path) -> Row:
     dut = load_dut(folder / "doctor.yaml")
     trial_vectors = 64  # a wrong simulator errs in the first few; a check of them takes no second
     vectors = default_set(dut.instruction, trial_vectors)
-    outcome = engines.run(engine, Job(dut, folder / "build", vectors, simulator))
-    verdict = judge(vectors, outcome, dut.compare)
+    verdict = verdict_of(engine, Job(dut, folder / "build", vectors, simulator))
+    outcome = verdict.outcome
     seconds = (
         f"built in {outcome.seconds_build:.1f} s, {trial_vectors} vectors in {outcome.seconds_run:.1f} s"
     )

@@ -18,9 +18,8 @@ from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
 from golden.stimuli.sequences import operands_for_results
 from golden.vectors.vectorset import VectorSet
-from rtl_tb import engines
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, verdict_of
 
 Operands = dict[str, npt.NDArray[Any]]
 MOST = 200_000
@@ -39,7 +38,7 @@ def try_long_accumulation(job: Job, engine: str = "fast") -> tuple[VectorSet, Jo
     kinds = np.full(len(operands["a"]), KINDS.index("near_overflow"), np.uint8)
     vectors = VectorSet.of(ins, "dot", operands, ins.answers(operands), kinds, job.vectors.seed)
     job = replace(job, vectors=vectors, traffic=Traffic(seed=job.traffic.seed))
-    return vectors, job, judge(vectors, engines.run(engine, job), job.dut.compare)
+    return vectors, job, verdict_of(engine, job)
 
 
 def long_accumulation(ins: Instruction, most: int = MOST) -> Operands | None:

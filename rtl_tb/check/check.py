@@ -331,7 +331,7 @@ def _built(
             dut, said = measured(dut, options.engine, options.simulator, place)
         report("building", 0, 0)
         job = as_job(dut)
-        return replace(job, program=engines.build(options.engine, job)), [said] if said else []
+        return engines.built(options.engine, job), [said] if said else []
 
     try:
         return build(dut)

@@ -14,7 +14,7 @@ from typing import Any
 from rtl_tb import engines
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, verdict_of
 from rtl_tb.simulators import simulators
 
 MOST, BITS, LEAST = 256, 1 << 16, 16
@@ -84,8 +84,8 @@ def compare_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Ve
     mine = replace(mine, wall_timeout=min(patience, job.wall_timeout))
     try:
         by = simulators.icarus().version_text
-        mine = replace(mine, program=engines.build("selfcheck", mine))
-        found = judge(vectors, engines.run("selfcheck", mine), job.dut.compare)
+        mine = engines.built("selfcheck", mine)
+        found = verdict_of("selfcheck", mine)
     except RtlError as error:
         return FourStates("", 0, 0, " ".join(str(error).split())), job, verdict
     unknown = int(found.unknown.sum())
@@ -117,7 +117,7 @@ def read_again(job: Job, verdict: Verdict, engine: str = "selfcheck") -> tuple[J
         return None
     again = replace(job, program=None, translate="always")
     try:
-        again = replace(again, program=engines.build(engine, again))
-        return again, judge(again.vectors, engines.run(engine, again), job.dut.compare)
+        again = engines.built(engine, again)
+        return again, verdict_of(engine, again)
     except RtlError:
         return None

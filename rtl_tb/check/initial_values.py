@@ -20,7 +20,7 @@ from rtl_tb.check.options import LEAST_RESETS
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import INITIAL_VALUES, Job
-from rtl_tb.runs.verdict import Verdict, judge, silent
+from rtl_tb.runs.verdict import Verdict, silent, verdict_of
 
 MOST = 2_000
 """Vectors of a run that repeats a failure, or a run under traffic, and of any run of GHDL, which is slow:
@@ -120,7 +120,9 @@ def compare_initial_values(
 
 def _runs(engine: str, job: Job, known: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """The verdicts on a job under every start; verdicts that are `known` are not run again."""
-    return {start: known.get(start) or _judged(engine, replace(job, start=start)) for start in INITIAL_VALUES}
+    return {
+        start: known.get(start) or verdict_of(engine, replace(job, start=start)) for start in INITIAL_VALUES
+    }
 
 
 def _of_other_bits(engine: str, job: Job) -> tuple[UndrivenSignals | None, Job, Verdict] | None:
@@ -134,7 +136,7 @@ def _of_other_bits(engine: str, job: Job) -> tuple[UndrivenSignals | None, Job, 
     job = replace(job.of_some(job.vectors[:few]), traffic=traffic)
     for more in range(1, seeds + 1):
         mine = replace(job, start="random", traffic=replace(traffic, seed=traffic.seed + more))
-        verdict = _judged(engine, mine)
+        verdict = verdict_of(engine, mine)
         if not verdict.passed:
             return _found(mine, _runs(engine, mine, {"random": verdict})) or (None, mine, verdict)
     return None
@@ -161,10 +163,6 @@ def _excerpt(verdict: Verdict) -> VectorSet:
     return vectors[vectors.with_history(failing)] if len(failing) else vectors[:MOST]
 
 
-def _judged(engine: str, job: Job) -> Verdict:
-    return judge(job.vectors, engines.run(engine, job), job.dut.compare)
-
-
 def _same_answers(one: Verdict, other: Verdict, dut: Dut) -> bool:
     """Whether two runs have the same answers, as far as the DUT's policy distinguishes them."""
     mine, theirs = one.outcome, other.outcome
@@ -188,7 +186,7 @@ def compare_with_source(
     """
     vectors = job.vectors[:MOST]
     mine = replace(job.of_some(vectors), simulator="verilator", program=None, waves=None)
-    mine = replace(mine, program=engines.build(engine, mine))
-    found = judge(vectors, engines.run(engine, mine), job.dut.compare)
+    mine = engines.built(engine, mine)
+    found = verdict_of(engine, mine)
     unset, mine, found = compare_initial_values(engine, mine, found, mine)
     return (unset, job, verdict) if found.passed else (unset, mine, found)

@@ -23,7 +23,7 @@ from rtl_tb.check.initial_values import SHOWN, UndrivenSignals
 from rtl_tb.check.source_text import SYNTHESIS, SourceText, on_text, read, undeclared
 from rtl_tb.engines.job import INITIAL_VALUES, Job
 from rtl_tb.errors import RtlError
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, verdict_of
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import LONGEST_BUILD
 
@@ -224,10 +224,10 @@ def _run_netlist(result: SynthesisResult, netlist: Netlist, text: SourceText, di
 
 def _runs(job: Job) -> Iterator[tuple[str, tuple[Job, Verdict]]]:
     """A job and its verdict for each start of the undriven bits."""
-    job = replace(job, program=engines.build("fast", job))
+    job = engines.built("fast", job)
     for start in INITIAL_VALUES:
         mine = replace(job, start=start)
-        yield start, (mine, judge(job.vectors, engines.run("fast", mine), job.dut.compare))
+        yield start, (mine, verdict_of("fast", mine))
 
 
 def _failed(verdict: Verdict) -> int:
@@ -266,8 +266,8 @@ def _refused(
             if text is None:
                 raise RtlError(why)
             mine = on_text(job, undeclared(text.text), differs.by.lower())
-            mine = replace(mine, program=engines.build("fast", mine))
-            judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
+            mine = engines.built("fast", mine)
+            judged = verdict_of("fast", mine)
         except RtlError:
             said = differs.came(0, 0, why)
             result.texts += [said] if all(each.refused != why for each in result.texts) else []

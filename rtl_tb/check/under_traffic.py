@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from golden.errors import MmagoldError
-from rtl_tb import engines
 from rtl_tb.engines.job import Job
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, judge, verdict_of
 
 _PARTS = {
     "resets": ("resets", "what a reset has to set, and what it has to drop"),
@@ -65,10 +64,10 @@ def isolate_traffic(verdict: Verdict, engine: str, job: Job) -> TrafficFault | N
     end = int(failing[:most_failing][-1]) + 1 if len(failing) else len(job.vectors)
     broken = bool(verdict.outcome.failures)
     try:
-        calm = _judged(engine, replace(none, vectors=job.vectors[:end]))
+        calm = verdict_of(engine, replace(none, vectors=job.vectors[:end]))
         if len(failing) and not broken and not (verdict.failed[:end] & ~calm.failed).any():
             return None
-        calm = calm if end == len(job.vectors) else _judged(engine, none)
+        calm = calm if end == len(job.vectors) else verdict_of(engine, none)
     except MmagoldError:
         return None
     wrong = _only_with_traffic(verdict, calm)
@@ -91,10 +90,6 @@ def isolate_traffic(verdict: Verdict, engine: str, job: Job) -> TrafficFault | N
         )
         said = f"{every} vectors are right"
     return TrafficFault(f"{said} {without}{_blamed(parts, wrong, broken)}", without, calm, none)
-
-
-def _judged(engine: str, job: Job) -> Verdict:
-    return judge(job.vectors, engines.run(engine, job), job.dut.compare)
 
 
 def _only_with_traffic(verdict: Verdict, calm: Verdict) -> bool:
@@ -131,7 +126,7 @@ class _Part:
     def ask(self, calm: Verdict, wrong: bool, broken: bool) -> None:
         """Runs it. `wrong`, `broken`: the effect of all of the traffic on results and on the handshake."""
         try:
-            verdict = _judged(self.engine, self.job)
+            verdict = verdict_of(self.engine, self.job)
         except MmagoldError as error:
             self.unknown = str(error)
             return

@@ -7,6 +7,7 @@ and `cocotb` (cocotb testbench, module cocotb_engine). Each module has `build(jo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,11 @@ def build(engine: str, job: Job) -> Path:
     """
     program: Path = _module(engine, job).build(job, simulators.find(job.simulator))
     return program
+
+
+def built(engine: str, job: Job) -> Job:
+    """The job with its program; raises as `build`."""
+    return replace(job, program=build(engine, job))
 
 
 def run(engine: str, job: Job, progress: Progress | None = None) -> Outcome:

@@ -39,7 +39,7 @@ from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.prove.netlist import Transaction
 from rtl_tb.prove.problem import changed_problem, problem_of, results_of_models
-from rtl_tb.runs.verdict import judge
+from rtl_tb.runs.verdict import verdict_of
 
 ANSWERS = "answers.txt"
 """In the build folder of a unit: what a search that was interrupted goes on from."""
@@ -179,7 +179,7 @@ def _wrong(dut: Dut, build: Path, like: Dut | None, columns: Mapping[str, Values
         if right.failures or not right.received.all():
             return count
         vectors = VectorSet.of(unit, dut.level, operands, right.results, kinds, _SEED)
-    verdict = judge(vectors, engines.run("fast", Job(dut, build, vectors)), dut.compare)
+    verdict = verdict_of("fast", Job(dut, build, vectors))
     return int(verdict.failed.sum()) or len(verdict.outcome.failures)
 
 

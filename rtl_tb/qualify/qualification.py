@@ -32,7 +32,6 @@ from golden.proof.sweep import OPEN, PROVED, REFUTED
 from golden.proof.verdict import Outcome, decide
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.workers.pool import workers
-from rtl_tb import engines
 from rtl_tb.check.reasons import flag_reasons
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job
@@ -44,7 +43,7 @@ from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
 from rtl_tb.qualify.mutants import Mutant, load_mutants
 from rtl_tb.runs.dots import as_dots
 from rtl_tb.runs.latency import measure
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, verdict_of
 
 SAME = "the same netlist"
 """How units answer alike that have the same graph."""
@@ -114,7 +113,7 @@ def replayed(found: Equivalence, dut: Dut, build: Path) -> Equivalence:
     copies = 4
     operands = {name: np.repeat(codes, copies, axis=0) for name, codes in found.operands.items()}
     vectors = VectorSet.of(unit, dut.level, operands, unit.answers(operands), np.zeros(copies, np.uint8), 1)
-    if judge(vectors, engines.run("fast", Job(dut, build, vectors)), dut.compare).failed.all():
+    if verdict_of("fast", Job(dut, build, vectors)).failed.all():
         return found
     return replace(found, verdict=OPEN, how="differs by what the netlist leaves open, not in the simulator")
 
@@ -357,8 +356,8 @@ def _proof(mutant: Mutant, folder: Path, seconds: float) -> Equivalence:
 
 
 def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Verdict, Score]:
-    outcome = engines.run("fast", Job(dut, build, vectors, traffic=mutant.traffic))
-    verdict = judge(vectors, outcome, dut.compare)
+    verdict = verdict_of("fast", Job(dut, build, vectors, traffic=mutant.traffic))
+    outcome = verdict.outcome
     failed = np.flatnonzero(verdict.failed)
     found = [failure.vector for failure in outcome.failures if failure.vector is not None] + failed[
         :1

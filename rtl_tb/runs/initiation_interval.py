@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from golden.errors import MmagoldError
-from rtl_tb import engines
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, verdict_of
 
 _HANGS = 4.0
 """Seconds in which a clock cycle has to end: Icarus may evaluate for ever what Verilator takes."""
@@ -102,14 +101,9 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
     # Vectors of a run: enough for an interval that is too short to spoil many.
     few_vectors = 100
     quiet = replace(job.quiet(few_vectors), wall_timeout=min(job.wall_timeout, _HANGS))
-    vectors = quiet.vectors
-
-    def judged(handshake: Handshake) -> Verdict:
-        mine = replace(quiet, dut=replace(job.dut, handshake=handshake))
-        return judge(vectors, engines.run(engine, mine), job.dut.compare)
 
     def failing(handshake: Handshake) -> int:
-        verdict = judged(handshake)
+        verdict = verdict_of(engine, replace(quiet, dut=replace(job.dut, handshake=handshake)))
         return max(int(verdict.failed.sum()), int(bool(verdict.outcome.failures)))
 
     before = failing(shake)
@@ -134,7 +128,7 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
             break
         if new != shake and (left := failing(new)) < least:
             best, least = new, left
-    return None if best is None else InitiationInterval(job.dut, best, len(vectors), least)
+    return None if best is None else InitiationInterval(job.dut, best, len(quiet.vectors), least)
 
 
 def _held_variants(shake: Handshake) -> Iterator[Handshake]:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from golden.errors import MmagoldError
-from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job
-from rtl_tb.runs.verdict import Verdict, judge, silent
+from rtl_tb.runs.verdict import Verdict, silent, verdict_of
 
 _TOGETHER = (("input valid", "output valid"), ("input ready", "output ready"))
 """Signals that somebody who makes one active low makes active low, too."""
@@ -85,7 +84,7 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
     few_vectors = 200
     quiet = job.quiet(few_vectors)
     try:
-        without_traffic = judge(quiet.vectors, engines.run(engine, quiet), job.dut.compare)
+        without_traffic = verdict_of(engine, quiet)
     except MmagoldError:
         return None
     before, _ = _computed(without_traffic)
@@ -97,7 +96,7 @@ def polarity(verdict: Verdict, engine: str, job: Job) -> Polarity | None:
     for signals in choices(job.dut):
         try:
             again = replace(quiet, dut=turned_over(job.dut, signals))
-            found = judge(again.vectors, engines.run(engine, again), job.dut.compare)
+            found = verdict_of(engine, again)
         except MmagoldError:
             continue
         computed, asked_for = _computed(found)

@@ -16,11 +16,11 @@ from golden.unit import FunctionUnit
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.dut.description import load_dut
-from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.runs import dots
 from rtl_tb.runs.latency import measure
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, verdict_of
 
 
 class DutRun:
@@ -34,25 +34,26 @@ class DutRun:
         self.engine = engine
         self.place = (place or (0, 0)) if job.dut.level == "tile" else None
         job = replace(job, traffic=Traffic(), waves=None)
-        self.job = job if job.program else replace(job, program=engines.build(engine, job))
+        self.job = job if job.program else engines.built(engine, job)
 
     def judged(self, operands: Operands) -> tuple[Operands, Verdict]:
         """The results (n,) by name (d, flags) of a batch of dot products, and the verdict on them."""
         ins = self.job.dut.instruction
         given = operands if self.place is None else dots.place(ins, operands, *self.place)
-        outcome, verdict = self._run(given)
-        actual = {name: codes.reshape(verdict.vectors.d.shape) for name, codes in outcome.results.items()}
+        verdict = self._run(given)
+        actual = {
+            name: codes.reshape(verdict.vectors.d.shape) for name, codes in verdict.outcome.results.items()
+        }
         if self.place is not None:
             actual = {name: codes[:, self.place[0], self.place[1]] for name, codes in actual.items()}
         return actual, verdict
 
-    def _run(self, given: Operands) -> tuple[Outcome, Verdict]:
+    def _run(self, given: Operands) -> Verdict:
         """Operands as the DUT takes them, dot products or tiles, through the engine."""
         dut, ins = self.job.dut, self.job.dut.instruction
         expected = ins.answers(given, self.place is not None)
         vectors = VectorSet.of(ins, dut.level, given, expected, np.zeros(len(given["a"]), np.uint8), 0)
-        outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
-        return outcome, judge(vectors, outcome, dut.compare)
+        return verdict_of(self.engine, replace(self.job, vectors=vectors))
 
     def _refuse_unknown(self, verdict: Verdict) -> None:
         unknown = verdict.unknown | verdict.missing
@@ -99,9 +100,9 @@ class DutRun:
         Raises:
             RtlError: a result is X or Z or never came.
         """
-        outcome, verdict = self._run(operands)
+        verdict = self._run(operands)
         self._refuse_unknown(verdict)
-        return outcome.results["d"].reshape(verdict.vectors.d.shape)
+        return verdict.outcome.results["d"].reshape(verdict.vectors.d.shape)
 
 
 def open_unit(

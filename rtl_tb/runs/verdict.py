@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from golden.stimuli import KINDS, kind_name
 from golden.vectors.vectorset import VectorSet
+from rtl_tb import engines
 from rtl_tb.dut.policy import ComparePolicy
-from rtl_tb.engines.job import Outcome
+from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 
 Bits = npt.NDArray[Any]
@@ -137,6 +138,15 @@ def judge(vectors: VectorSet, outcome: Outcome, policy: ComparePolicy) -> Verdic
     unknown = outcome.unknown & ~missing
     known = ~unknown & ~missing
     return Verdict(vectors, outcome, ~same & known, unknown, missing, ~equal & known)
+
+
+def verdict_of(engine: str, job: Job) -> Verdict:
+    """Runs a job and judges its answers by the policy of its DUT.
+
+    Raises:
+        As engines.run and judge do.
+    """
+    return judge(job.vectors, engines.run(engine, job), job.dut.compare)
 
 
 def right_results(

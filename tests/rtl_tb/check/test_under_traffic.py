@@ -200,7 +200,7 @@ def test_what_chance_does_is_no_traffic(
             raise RtlError("it hung")
         return answers(job, range(*found[:2]), *found[2:])
 
-    monkeypatch.setattr("rtl_tb.check.under_traffic._judged", judged)
+    monkeypatch.setattr("rtl_tb.check.under_traffic.verdict_of", judged)
     dut = load_dut(described(tmp_path))
     job = Job(
         dut, tmp_path / "build", default_set(dut.instruction, 400, 1, dut.level), traffic=Traffic(*BOTH)
