@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 
@@ -155,3 +155,9 @@ def no_match(
 def counted(number: int, what: str) -> str:
     """A number with its noun: "1 instruction", "1,410 instructions"."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def listed(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """The first texts of a list, and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return separator.join(texts[:most]) + more

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from golden.budget import Budget
 from golden.catalog.unit_text import unit_text
-from golden.errors import OperandError, ShapeError
+from golden.errors import OperandError, ShapeError, listed
 from golden.identify.diagnose.conditions import known
 from golden.identify.diagnose.hypothesis import Hypothesis, fits
 from golden.identify.diagnose.mutations import CONTEXT, names
@@ -173,9 +173,8 @@ class Diagnosis:
             left = f"{best.remaining:,} of {among} differ, where {best.of_wrong(self.failing):,} did"
             return f"no hypothesis that was tried explains all results. The nearest is {nearest}{left}"
         unit = self._unit(best, name)
-        others = [hypothesis.text for hypothesis in self.explaining[1 : SEARCH.named]]
-        more = f" and {len(self.explaining) - SEARCH.named} more" * (len(self.explaining) > SEARCH.named)
-        also = f". Equally consistent with these vectors: {'; '.join(others)}{more}" if others else ""
+        others = listed([one.text for one in self.explaining[1:]], SEARCH.named - 1, "; ")
+        also = f". Equally consistent with these vectors: {others}" if others else ""
         return f"{unit}0 of {among} differ{also}"
 
     def _unit(self, best: Hypothesis, name: str) -> str:

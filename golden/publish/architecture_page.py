@@ -16,7 +16,7 @@ from typing import Any
 from golden.catalog import architectures
 from golden.catalog.architectures import Architecture
 from golden.catalog.relatives import arithmetic
-from golden.errors import counted
+from golden.errors import counted, listed
 from golden.explain.markdown import link
 from golden.identify.diagnose.mutations.words import MODE_NAMES
 from golden.identify.probe import special_probes
@@ -392,8 +392,7 @@ def _names_text(members: list[Instruction]) -> str:
     for ins in members:
         found.setdefault(_group_link(ins), []).append(ins)
     return "; ".join(
-        f"{name}: `{some[0].name}`{f' and {len(some) - 1:,} more' if len(some) > 1 else ''}"
-        for name, some in found.items()
+        f"{name}: {listed([f'`{ins.name}`' for ins in some], 1)}" for name, some in found.items()
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog.architectures import architectures
+from golden.errors import listed
 from golden.explain.numbers import hex_text, power_text
 from golden.explain.specification import index_text
 from golden.explain.trace import describe_code
@@ -125,8 +126,7 @@ def _sparse(values: list[int], fmt: Format) -> str:
         if code:
             places.setdefault(code, []).append(index)
     shown = [f"{hex_text(fmt, code)} at {index_text(tuple(found))}" for code, found in places.items()]
-    more = [f"and {len(shown) - _MOST_CODES} more"] if len(shown) > _MOST_CODES else []
-    return " ".join([", ".join(shown[:_MOST_CODES]), *more])
+    return listed(shown, _MOST_CODES)
 
 
 def _trimmed(values: list[int]) -> list[int]:

@@ -14,6 +14,7 @@ from functools import partial
 from golden.catalog import architectures, relatives
 from golden.catalog.lookup import instruction
 from golden.catalog.unit_text import unit_text
+from golden.errors import listed
 from golden.explain.markdown import SITE, figure, link, table
 from golden.files.escape import markdown as escaped
 from golden.model.instruction import Instruction
@@ -241,7 +242,8 @@ def elsewhere(group: Group) -> str:
 def sass_list(group: Group) -> str:
     """The SASS mnemonics of the variants, the first few."""
     names = list(dict.fromkeys(sass_text(ins) for ins in group.variants))
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    most = 6  # mnemonics in a cell
+    return listed(names, most)
 
 
 def _architecture_title(architecture: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from golden.catalog import architectures
-from golden.errors import DocsError, missing
+from golden.errors import DocsError, listed, missing
 from golden.files.output import put_folder, workplace
 from golden.paths import docs_folder
 from golden.publish import claims, document, schema, slots, sphinx_source, stale
@@ -124,9 +124,9 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
         complaints = [line.replace(f"{source}/", "").strip() for line in errors if line.strip()]
     if sphinx.returncode:
         shown = [line for line in complaints if "WARNING" in line or "ERROR" in line] or complaints[-3:]
-        more = f" (and {len(shown) - 10} more)" if len(shown) > 10 else ""
+        most = 10  # complaints that the message repeats
         raise DocsError(
-            f"Sphinx refused the pages (exit status {sphinx.returncode}): {'; '.join(shown[:10])}{more}"
+            f"Sphinx refused the pages (exit status {sphinx.returncode}): {listed(shown, most, '; ')}"
         )
 
 

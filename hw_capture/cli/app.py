@@ -15,7 +15,7 @@ from typer import Argument, Option
 
 from golden.cli.arguments import Json, Seed, print_json
 from golden.cli.progress import progress_bar
-from golden.errors import counted
+from golden.errors import counted, listed
 from golden.workers import MOST_WORKERS
 from hw_capture.cli.arguments import Gpu, OnlyRegex
 
@@ -147,8 +147,7 @@ def _end(unequal: bool, failed: list[str], what: str) -> None:
     if unequal:
         raise typer.Exit(1)
     if failed:
-        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        raise HwError(f"{failed[0]}{more} could not be {what}")
+        raise HwError(f"{listed(failed, 1)} could not be {what}")
 
 
 def _none_chosen(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from golden.errors import listed
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import elaborated
@@ -34,10 +35,9 @@ def declaration_initialisers(verdict: Verdict, dut: Dut) -> list[str]:
         return []
     # Declarations that a sentence names.
     shown = 6
-    more = f" and {len(found) - shown} more" if len(found) > shown else ""
-    said = "; ".join(f"{place}: `{text}`" for place, text in found[:shown])
+    said = listed([f"{place}: `{text}`" for place, text in found], shown, "; ")
     return [
-        f"declared with a value that is computed once, when simulation starts, and not again: {said}{more}; "
+        f"declared with a value that is computed once, when simulation starts, and not again: {said}; "
         f"write a net (`wire`) or an assignment of its own, in a block `automatic`{_constant_bits(verdict)}"
     ]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from golden.errors import listed
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
 from rtl_tb.check.options import LEAST_RESETS
@@ -58,11 +59,10 @@ class UndrivenSignals:
         """One sentence for the reader."""
         counts = ", ".join(f"{start} {wrong:,}" for start, wrong in self.wrong.items())
         if self.of_text:
-            more = f" and {len(self.suspects) - SHOWN} more" if len(self.suspects) > SHOWN else ""
             of = f"the text of {self.by}" if self.by else "the text"
             return (
                 f"the result depends on bits that {of} leaves open: {counts} of {self.tried:,} vectors "
-                f"fail; open: {'; '.join(self.suspects[:SHOWN])}{more}"
+                f"fail; open: {listed(self.suspects, SHOWN, '; ')}"
             )
         named = "; ".join(self.suspects[:SHOWN]) or (
             "none is without a driver, so look for one that is read before it is set"

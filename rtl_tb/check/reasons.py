@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from golden.errors import counted
+from golden.errors import counted, listed
 from golden.identify.diagnose.flags import FlagFault, flag_faults
 from golden.identify.diagnose.mutations.accumulator import context_of_each
 from golden.identify.diagnosis import Diagnosis, Fault
@@ -230,9 +230,8 @@ def lint(verdict: Verdict, dut: Dut, budget: Budget) -> list[str]:
         return []
     # Warnings that a hint names.
     shown = 3
-    more = f" (and {len(warned) - shown} more)" if len(warned) > shown else ""
-    said = "; ".join(text[text.rfind("/", 0, text.find(": ")) + 1 :] for text in warned[:shown])
-    return [f"Verilator's lint warns of widths, which may be meant: {said}{more}"]
+    said = listed([text[text.rfind("/", 0, text.find(": ")) + 1 :] for text in warned], shown, "; ")
+    return [f"Verilator's lint warns of widths, which may be meant: {said}"]
 
 
 def _in_package(warning: str) -> bool:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from golden.errors import counted
+from golden.errors import counted, listed
 from golden.files.escape import fence
 from golden.files.escape import markdown as escape_markdown
 from golden.identify.diagnosis import ACCEPTED
@@ -58,8 +58,7 @@ def untried(report: Report) -> str:
     holes = [] if report["coverage"] is None else report["coverage"]["holes"]
     if not holes or report["coverage"]["given"]:  # a file of vectors tries what its maker wanted
         return ""
-    more = f" and {len(holes) - 1:,} more" if len(holes) > 1 else ""
-    return f"; {len(holes):,} {'case' if len(holes) == 1 else 'cases'} not tried: {holes[0]}{more}"
+    return f"; {counted(len(holes), 'case')} not tried: {listed(holes, 1)}"
 
 
 def _handshake_failures(report: Report) -> str:
@@ -282,8 +281,7 @@ def coverage_line(coverage: Report) -> str:
     holes = coverage["holes"]
     # Coverage holes that a report lists by name.
     shown_holes = 8
-    more = f" and {len(holes) - shown_holes} more" if len(holes) > shown_holes else ""
-    text = f"; not hit: {', '.join(holes[:shown_holes])}{more}" if holes else ""
+    text = f"; not hit: {listed(holes, shown_holes)}" if holes else ""
     return (
         f"functional coverage of {coverage['vectors']:,} {coverage['noun']}: "
         f"{coverage['percent']:.1f} % of {coverage['reachable']} reachable bins{text}"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from golden.budget import Budget
+from golden.errors import listed
 from rtl_tb import engines
 from rtl_tb.check.gate_level import Netlist, declared, other_choices, synthesise, without_initials
 from rtl_tb.check.initial_values import SHOWN, UndrivenSignals
@@ -248,11 +249,10 @@ def _shown(places: tuple[str, ...], text: SourceText) -> tuple[str, ...]:
 
 def _of_initials(verdict: Verdict, initials: list[int], text: SourceText) -> str:
     places = _shown(tuple(dict.fromkeys(map(text.place, initials))), text)
-    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
     return (
         "the result depends on initial values of signals, which synthesis for an ASIC drops: with others "
         f"{_failed(verdict):,} of {len(verdict.vectors):,} vectors fail; given: "
-        f"{'; '.join(places[:SHOWN])}{more}"
+        f"{listed(places, SHOWN, '; ')}"
     )
 
 

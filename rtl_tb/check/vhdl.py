@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from golden.errors import listed
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.vhdl import units_of
 from rtl_tb.engines import ghdl
@@ -47,9 +48,8 @@ def _never_assigned(dut: Dut) -> Iterator[str]:
     # Signals that a sentence names.
     shown = 8
     if lint.never:
-        more = f"; and {len(lint.never) - shown} more" if len(lint.never) > shown else ""
         yield (
-            f"nothing assigns {'; '.join(lint.never[:shown])}{more}. It holds 'U', or what its "
+            f"nothing assigns {listed(lint.never, shown, '; ')}. It holds 'U', or what its "
             "declaration or its type begins with, which no chip does"
         )
     if lint.refused:

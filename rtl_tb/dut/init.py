@@ -18,7 +18,7 @@ import yaml
 from golden.catalog import architectures
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
-from golden.errors import SpecError, counted
+from golden.errors import SpecError, counted, listed
 from golden.files.inputs import elsewhere
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField, Modes
@@ -899,9 +899,7 @@ def _bits(port: Port) -> str:
 
 def _some(names: Iterable[str]) -> str:
     """The first names of a list, and how many more there are."""
-    every = list(names)
-    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
-    return ", ".join(every[:_SHOWN]) + more
+    return listed(list(names), _SHOWN)
 
 
 def _shared_port(module: Module, roles: _Roles, fields: Mapping[str, Field]) -> dict[str, str]:

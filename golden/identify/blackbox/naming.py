@@ -12,7 +12,7 @@ from golden.catalog.lookup import resolve
 from golden.catalog.relatives import relatives
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.errors import SpecError
+from golden.errors import SpecError, listed
 from golden.files.escape import one_line
 from golden.identify.blackbox.candidates import with_word
 from golden.identify.blackbox.neighbourhood import settings
@@ -46,8 +46,7 @@ def with_names(unit: Instruction, text: str, title: str, known: Sequence[str], n
 def _comments(known: Sequence[str], near: Near | None) -> Iterator[str]:
     if known:
         shown = 4
-        more = f" and {len(known) - shown} more" if len(known) > shown else ""
-        yield f"The answers to all recorded questions are also those of {', '.join(known[:shown])}{more}."
+        yield f"The answers to all recorded questions are also those of {listed(known, shown)}."
     elif near is not None:
         name, keys = near
         but = f"but for {'; '.join(keys)}" if keys else "in every key that was decided"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from golden.errors import OperandError
+from golden.errors import OperandError, listed
 from golden.identify.diagnose.mutations.mutation import Mutation
 from golden.identify.diagnose.mutations.ports import LATE, skews
 from golden.identify.diagnose.policy import SEARCH
@@ -94,7 +94,7 @@ def modes_in_words(failing: list[str], modes: list[str]) -> str:
     """
     if len(failing) == len(modes):
         return f"results differ in all {len(modes)} modes"
-    counted = f"results differ in {len(failing)} of {len(modes)} modes"
+    said = f"results differ in {len(failing)} of {len(modes)} modes"
     own = [list(dict.fromkeys(column)) for column in _columns(failing)]
     alike = [
         mode for mode in modes if all(v in column for v, column in zip(mode.split(", "), own, strict=True))
@@ -102,9 +102,9 @@ def modes_in_words(failing: list[str], modes: list[str]) -> str:
     if len(alike) == len(failing) > 1:
         whole = [set(column) for column in _columns(modes)]
         fields = [" or ".join(few) for few, every in zip(own, whole, strict=True) if set(few) != every]
-        return f"{counted}, those with {', '.join(fields)}"
-    more = f" and {len(failing) - 8} more" if len(failing) > 8 else ""
-    return f"{counted} ({'; '.join(failing[:8])}{more})"
+        return f"{said}, those with {', '.join(fields)}"
+    shown = 8  # modes that the sentence names
+    return f"{said} ({listed(failing, shown, '; ')})"
 
 
 def _columns(modes: list[str]) -> list[tuple[str, ...]]:
