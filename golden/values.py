@@ -14,7 +14,7 @@ from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from golden.errors import nearest
+from golden.errors import counted, nearest
 
 Schema = dict[str, Any]
 Fail = Callable[[str], Exception]
@@ -313,7 +313,7 @@ class Many(Value):
             raise fail(self.refusal(value, verb))
         items = value if isinstance(value, (list, tuple)) else [value]
         if len(items) < self.least or (self.most is not None and len(items) > self.most):
-            held = "is an empty list" if not items else f"holds {len(items)} item{'s' * (len(items) > 1)}"
+            held = "is an empty list" if not items else f"holds {counted(len(items), 'item')}"
             expected = self.what or f"a list{self._count or ' that is not empty'}"
             raise fail(f"{held}, expected {expected}")
         found = tuple(self.one.check(item, fail, "is" if value is item else "holds") for item in items)

@@ -16,6 +16,7 @@ from typer import Argument, Option
 from golden.cli.arguments import Json, Seed, print_json
 from golden.cli.export import FORMATS
 from golden.cli.progress import Timings, progress_bar
+from golden.errors import counted
 from golden.identify.blackbox.plugins import OPENERS
 from golden.workers import MOST_WORKERS
 
@@ -561,7 +562,7 @@ def ucis(
     from rtl_tb.flows.ucis import export
 
     count = export(coverage, out)
-    typer.echo(f"{out}: coverage of {count} instruction{'s' * (count != 1)}", err=True)
+    typer.echo(f"{out}: coverage of {counted(count, 'instruction')}", err=True)
 
 
 def uvm(

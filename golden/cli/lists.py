@@ -244,7 +244,7 @@ def check_spec(path: Path) -> dict[str, Any]:
             "formats": {operand: fmt.name for operand, fmt in ins.own_formats.items()},
             "operations": operations,
             "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.own_formats.values())}, "
-            f"{operations} operation{'s' if operations > 1 else ''}, {total} steps{_remark(ins)}",
+            f"{counted(operations, 'operation')}, {total} steps{_remark(ins)}",
         }
     folder = spec_folder().resolve()
     if folder not in path.resolve().parents:

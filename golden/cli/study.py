@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from golden.cli.arguments import Json, print_json
 from golden.cli.progress import progress_bar
+from golden.errors import counted
 
 if TYPE_CHECKING:
     from golden.studies.study import Study, Table
@@ -110,10 +111,7 @@ def _print(found: Study, drawn: bool) -> None:
         _print_table(item)
     if found.figures and not drawn:
         names = ", ".join(figure.name for figure in found.figures)
-        typer.echo(
-            f"\n{len(found.figures)} figure{'s' * (len(found.figures) > 1)} ({names}): {found.command} "
-            "--out FOLDER"
-        )
+        typer.echo(f"\n{counted(len(found.figures), 'figure')} ({names}): {found.command} --out FOLDER")
         _say_what_is_missing()
 
 

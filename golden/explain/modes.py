@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
+from golden.errors import counted
 from golden.explain.numbers import hex_text
 from golden.explain.trace import describe_code
 from golden.files import escape
@@ -55,7 +56,7 @@ def _differences(first: Instruction, unit: Instruction) -> Iterator[str]:
             yield f"{name} is {fmt.name}"
     ours, theirs = first.program.operations, unit.program.operations
     if len(ours) != len(theirs):
-        yield f"{len(theirs)} operation{'s' * (len(theirs) > 1)} instead of {len(ours)}"
+        yield f"{counted(len(theirs), 'operation')} instead of {len(ours)}"
     for number, (was, now) in enumerate(zip_longest(ours, theirs)):
         where = f"operation {number}, " * (len(theirs) > 1)
         if now and (was is None or _frame(was) != _frame(now)):
@@ -102,7 +103,7 @@ def modes_markdown(ins: Instruction, table: Any) -> list[str]:
         return []
     count, bits = len(ins.mode_units), ins.modes.bits
     text = (
-        f"The operand `mode` of {bits} bit{'s' * (bits > 1)} chooses one of {count} modes for each dot "
+        f"The operand `mode` of {counted(bits, 'bit')} chooses one of {count} modes for each dot "
         "product; a code that is not listed is not used. Everything else in this document describes the "
         "first mode."
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from golden.errors import UnknownNameError
+from golden.errors import UnknownNameError, counted
 from golden.explain.modes import modes_dict, modes_markdown
 from golden.explain.trace import float_text
 from golden.files import escape
@@ -174,7 +174,7 @@ def to_markdown(ins: Instruction) -> str:
         "## Formats",
         _formats_table(data),
         "## Computation",
-        f"d = {sum_text(ins)}, in {count} operation{'s' if count > 1 else ''}:",
+        f"d = {sum_text(ins)}, in {counted(count, 'operation')}:",
     ]
     parts += _operations_text(ins.plain)
     parts += [

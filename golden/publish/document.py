@@ -27,7 +27,7 @@ from golden.catalog import architectures
 from golden.catalog.lookup import resolve
 from golden.catalog.resolver import resolver
 from golden.catalog.unit_text import unit_text
-from golden.errors import DocsError, UnknownNameError, missing, nearest
+from golden.errors import DocsError, UnknownNameError, counted, missing, nearest
 from golden.explain.markdown import SITE
 from golden.explain.modes import modes_markdown
 from golden.explain.specification import specification, sum_text
@@ -147,7 +147,7 @@ def _key_rows(group: Group) -> Iterator[tuple[str, str]]:
     operations = len(ins.program.operations)
     yield "Shape", "m = {}, n = {}, k = {}".format(*ins.shape)
     yield "Operands", ", ".join(f"{name} {fmt.name}" for name, fmt in ins.own_formats.items())
-    many = f"{operations} operation{'s' if operations > 1 else ''}"
+    many = counted(operations, "operation")
     yield "d", f"{sum_text(ins)}, in {many}"
     if group.architecture not in architectures.architectures():
         return

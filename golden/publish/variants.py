@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from golden.catalog.type_words import types_of
-from golden.errors import MmagoldError
+from golden.errors import MmagoldError, counted
 from golden.explain.markdown import code, link, table
 from golden.explain.specification import sum_text
 from golden.model.instruction import Instruction
@@ -106,12 +106,9 @@ def split_text(ins: Instruction) -> str:
     """How an instruction splits its products: "16 products in 2 operations of 8"."""
     sizes = [len(operation.k_index) for operation in ins.program.operations if operation.k_index]
     rest = len(ins.program.operations) - len(sizes)
-    count = (
-        f"{len(sizes)} operation{'s' if len(sizes) > 1 else ''} of "
-        f"{' and '.join(map(str, dict.fromkeys(sizes)))}"
-    )
+    count = f"{counted(len(sizes), 'operation')} of {' and '.join(map(str, dict.fromkeys(sizes)))}"
     more = f" and {rest} without products" if rest else ""
-    return f"{ins.stored_k} product{'s' if ins.stored_k > 1 else ''} in {count}{more}"
+    return f"{counted(ins.stored_k, 'product')} in {count}{more}"
 
 
 # The table of variants --------------------------------------------------------------------------------------

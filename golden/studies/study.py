@@ -11,6 +11,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from golden.errors import counted
 from golden.explain import markdown
 from golden.files import escape
 from golden.files.output import Fill, write_folder
@@ -104,7 +105,7 @@ class Study:
         if self.recordings:
             return f"the recordings {', '.join(self.recordings)}"
         return (
-            f"{self.samples:,} sample{'s' * (self.samples != 1)} of each experiment"
+            f"{counted(self.samples, 'sample')} of each experiment"
             if self.random
             else "directed operands only"
         )

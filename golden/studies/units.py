@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction
+from golden.errors import counted
 from golden.identify.blackbox.plugins import Chip
 from golden.model.instruction import Instruction
 from golden.number.formats import from_float, to_float
@@ -72,7 +73,7 @@ def and_on(chip: Chip | None, subjects: Iterable[Subject]) -> Iterator[Subject]:
 def who_answered(subjects: Iterable[Subject]) -> str:
     """ "the models", or "the models and NVIDIA H200 (16 instructions)"."""
     chips = Counter(one.on.name for one in subjects if one.on is not None)
-    parts = (f" and {name} ({count} instruction{'s' * (count != 1)})" for name, count in chips.items())
+    parts = (f" and {name} ({counted(count, 'instruction')})" for name, count in chips.items())
     return "the models" + "".join(parts)
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from golden.budget import ALL
-from golden.errors import MmagoldError
+from golden.errors import MmagoldError, counted
 from golden.files.output import write_text
 from rtl_tb import engines
 from rtl_tb.check import vhdl
@@ -309,7 +309,7 @@ def _printed(text: str, build: Path) -> list[str]:
     if not lines:
         return []
     write_text(build / PRINTED, text)
-    many = f"{len(lines):,} line{'s' * (len(lines) > 1)}"
+    many = counted(len(lines), "line")
     return [f"the unit printed {many}, kept in {build / PRINTED}; the first: {lines[0].strip()}"]
 
 

@@ -889,12 +889,8 @@ def _cycles_later(roles: _Roles, operand: str) -> int:
 def _candidates_text(module: Module, roles: _Roles, operand: str) -> str:
     left = roles.open if operand in RESULTS else roles.left
     widest = sorted(left, key=lambda name: -module.ports[name].width)  # an operand has several bits
-    shown = _some(f"{name} ({_bits(module.ports[name])})" for name in widest)
+    shown = _some(f"{name} ({counted(module.ports[name].width, 'bit')})" for name in widest)
     return f"; {'outputs' if operand in RESULTS else 'inputs'} left: {shown or 'none'}"
-
-
-def _bits(port: Port) -> str:
-    return "1 bit" if port.width == 1 else f"{port.width} bits"
 
 
 def _some(names: Iterable[str]) -> str:
@@ -1010,7 +1006,7 @@ def _tied(port: Port, roles: _Roles, unit: Instruction | None) -> str:
     if not port.items:
         if port.width == 1 and _RESET_LOW.search(port.name):
             return f"1{GUESS}: a reset by its name"
-        return f"0{GUESS}" if port.width == 1 else f"0{GUESS}: {_bits(port)}"
+        return f"0{GUESS}" if port.width == 1 else f"0{GUESS}: {counted(port.width, 'bit')}"
     names = list(port.items)
     return f"{names[0]}{GUESS}: one of {_some(names)}"
 

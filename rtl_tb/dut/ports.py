@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from golden.errors import nearest
+from golden.errors import counted, nearest
 from rtl_tb.dut import sources
 from rtl_tb.dut.text import read
 from rtl_tb.errors import ElaborationError, MachineError, SimulatorMissing, SimulatorTooOld
@@ -91,7 +91,7 @@ class Port:
         if self.unpacked:
             entries = count_entries(self.unpacked)
             return f"{entries} entries of {self.width // entries} bits"
-        return f"{self.width} bit{'s' * (self.width != 1)}"
+        return counted(self.width, "bit")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from golden.errors import counted
 from golden.number.formats import Format
 from golden.program.widths import Node
 from golden.publish.pictures import svg
@@ -126,7 +127,7 @@ def format_fields(fmt: Format) -> list[tuple[int, str, tuple[str, ...]]]:
     empty ones left out."""
     if not fmt.is_float:
         kind = "two's complement" if fmt.signed else "unsigned"
-        bits = f"{fmt.bits} bit{'s' if fmt.bits > 1 else ''}"
+        bits = counted(fmt.bits, "bit")
         return [(fmt.bits, "paper", (f"{bits}, {kind}", bits, str(fmt.bits)))]
     e, f = fmt.exponent_bits, fmt.fraction_bits
     found = [

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from golden.errors import counted
 from golden.model.instruction import Instruction
 from golden.number.rounding import ROUNDINGS
 from golden.program.program import Operation
@@ -159,9 +160,9 @@ def circled(x: float, y: float, sign: str, style: str = "block") -> list[str]:
 def width_text(node: Node) -> str:
     """ "23 bits (s2.20)": width, sign, integer bits, fraction bits; a number format by its name."""
     if node.format is not None:
-        return f"{node.width} bit{'s' if node.width > 1 else ''}, {node.format.name}"
+        return f"{counted(node.width, 'bit')}, {node.format.name}"
     sign = "s" if node.signed else "u"
-    return f"{node.width} bit{'s' if node.width > 1 else ''} ({sign}{node.integer_bits}.{node.fraction_bits})"
+    return f"{counted(node.width, 'bit')} ({sign}{node.integer_bits}.{node.fraction_bits})"
 
 
 def exponent_text(node: Node) -> str:
