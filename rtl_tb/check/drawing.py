@@ -34,11 +34,13 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
     from golden.vectors import foreign
     from golden.vectors.files import read
 
+    # 1. Options that exclude each other.
     ins = dut.instruction
     if options.first and (options.until_covered or options.vectors is not None):
         raise OperandError(f"first is {options.first}, but the vectors are not those of a seed's stream")
     if options.columns is not None and options.vectors is None:
         raise OperandError(f"columns are '{options.columns}', but there is no file of vectors")
+    # 2. Vectors until every reachable bin is hit; their coverage is known, unless excluded ones are replaced.
     if options.until_covered:
         if dut.level != "dot":
             raise OperandError("--until-covered works on dot products; this DUT computes tiles")
@@ -50,6 +52,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         drawn = dut.exclude.replaced(drawn)
         _check_excluded(dut, drawn)
         return drawn, _covered(drawn)
+    # 3. Vectors of a file as they are, or those of a seed. Of the latter the last ones give way to pairs of
+    # operands that are missing, if all pairs have room; excluded ones are replaced.
     if options.vectors is not None:
         if options.columns is None:
             vectors = read(options.vectors, ins)
@@ -70,6 +74,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
     _check_excluded(dut, vectors)
+    # 4. The last vectors of a seed give way to vectors aimed at bins that the others leave out. The number of
+    # vectors stays.
     coverage = _covered(vectors)
     if options.vectors is None and options.weights is None:
         aimed = _aimed(dut, vectors, coverage)

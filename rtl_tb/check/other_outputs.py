@@ -46,6 +46,8 @@ def compare_other_outputs(job: Job, engine: str, verdict: Verdict) -> Verdict | 
     if exclude is not None:
         known = ~exclude.of(vectors.instruction, vectors.operands, vectors.d)
     said = {case.port.name for case in exclude.cases if case.port} if exclude is not None else set()
+    # 1. One run for as many bits as the result has, since the wrapper gives them in its place. `failed`
+    # groups the bits by what was wrong and where.
     failed: dict[tuple[str, bytes, bytes, bytes], list[Bit]] = {}
     bits, size = list(wanted), job.dut.layout.result_width
     for at in range(0, len(bits), size):
@@ -71,6 +73,7 @@ def compare_other_outputs(job: Job, engine: str, verdict: Verdict) -> Verdict | 
                 if len(where):
                     key = (what, where.tobytes(), came[:, place].tobytes(), wanted[bit].tobytes())
                     failed.setdefault(key, []).append(bit)
+    # 2. One failure for each group.
     failures = []
     for (what, where_all, values, _), together in failed.items():
         numbers, answers = np.frombuffer(where_all, np.int64), np.frombuffer(values, np.bool_)

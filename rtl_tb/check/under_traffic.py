@@ -52,6 +52,7 @@ def isolate_traffic(verdict: Verdict, engine: str, job: Job) -> TrafficFault | N
     """The same vectors without traffic, if some or all wrong ones become right, or the handshake is then
     kept. None if nothing improves, or there was no traffic. Each part of the traffic gets a run of its
     own."""
+    # 1. The run without traffic. It counts only if it has fewer wrong results, or keeps the handshake.
     traffic = job.traffic.on(job.dut)
     there = [name for name in _PARTS if getattr(traffic, name)]
     if verdict.passed or not there:
@@ -73,6 +74,7 @@ def isolate_traffic(verdict: Verdict, engine: str, job: Job) -> TrafficFault | N
     wrong = _only_with_traffic(verdict, calm)
     if calm.outcome.failures or not (wrong or broken):
         return None
+    # 2. Each part of the traffic alone. If none of them shows the whole effect, all of them together do.
     parts = {
         name: _Part(engine, replace(none, traffic=replace(none.traffic, **{name: getattr(traffic, name)})))
         for name in there

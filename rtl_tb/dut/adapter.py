@@ -65,7 +65,7 @@ class Adapter:
         registers, words, counted: what else it is made of; `counted` counts what is in flight.
         inputs: wires that the unit drives.
         bus: the word at the ports of each operand.
-        valid: what the unit's only valid is connected to. free: when the unit is offered operands, "" always.
+        free: when the unit is offered operands; "": always.
         valid: what out_valid is, of a unit whose own stays active; "": that of the unit.
         ready: what in_ready is, of a unit that has ready ports; "" where the wrapper knows.
     """
@@ -98,6 +98,7 @@ def adapter_of(dut: Dut) -> Adapter:
     fields = {item.name: item for item in dut.layout.operand_fields}
     before = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "before_operands"]
     gated = [name for name in CONTROLS if name in dut.ports and dut.ports[name].given == "with_operands"]
+    # 1. The word of operands: each stage reads the one before, and `bus` names the last.
     bus = "in_data"
     if shake.hold or shake.level or before or gated or shake.idle_zero:
         found.bits["take"] = "in_valid & in_ready" if shake.kind == "valid_ready" else "accept"
@@ -121,10 +122,11 @@ def adapter_of(dut: Dut) -> Adapter:
     if inverted:
         found.words.append(Word("given_data", source=bus, inverted=inverted))
         bus = "given_data"
+    # 2. When the unit is free: none of the stages above holds operands.
     free = [name for name in ("held", "rests", "asked") if name in found.bits or name in _names(found)]
     found.free = " & ".join(f"!{name}" for name in free)
     found.bus = {name: bus for name in dut.fields if name not in RESULTS}
-    # The words of earlier cycles; a pipeline that stands still takes them later as well.
+    # 3. The words of earlier cycles; a pipeline that stands still takes them later as well.
     for cycles in range(1, max(max(at.later) for at in dut.ports.values()) + 1):
         goes = "!stall" if shake.enable and not shake.probing else "1"
         rules = ((goes, later_word(cycles - 1) or bus),)
@@ -135,6 +137,8 @@ def adapter_of(dut: Dut) -> Adapter:
             Register(f"ahead_{at}", (("1", f"ahead_{at - 1}" if at > 1 else "unit_valid"),))
         )
         found.valid = f"ahead_{at}"
+    # 4. The valid of the operands: `base` is the bench's, each rule of the description narrows it, and the
+    # last one drives the unit's port, or one port for each channel.
     base = "accept"
     if shake.kind == "valid_ready":
         base = "in_valid"

@@ -272,12 +272,14 @@ def read_dut(document: Section, path: Path) -> Dut:
         raise document.error(
             "key 'top' is 'mmagold_dut', the name of the generated wrapper; name the designer's module", "top"
         )
+    # 1. The unit and its operands: which ports the other sections may name depends on them.
     unit, unit_name = _instruction(document, path.parent)
     level = given["level"]
     try:
         layout = WordLayout.of(unit, level)
     except OperandError as error:
         raise document.error(str(error), "level") from None
+    # 2. The handshake, and what the unit needs of it. Afterwards it is known which cycles bring operands.
     handshake = _handshake(document, given["handshake"])
     if unit.state and not handshake.says_when:
         raise document.error(
@@ -293,6 +295,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         raise document.error(f"'beats' is {handshake.beats}, which needs {why}", "handshake")
     if given["clock"] is None and handshake.kind != "combinational":
         raise document.error("key 'clock' is missing")
+    # 3. The sources, then the whole description; rules that concern several sections are checked last.
     design = _sources(document, given, path.parent)
     vhdl = _vhdl(document, given["vhdl"], design, path.parent)
     dut = Dut(
@@ -462,6 +465,7 @@ def _handshake(document: Section, given: dict[str, Any]) -> Handshake:
         idle_zero=given.get("idle") == "zero",
         **_beats(inputs if isinstance(inputs, dict) else {}, marked),
     )
+    # Combinations of keys that no wrapper can drive. Each key alone was checked when it was read.
     one = handshake.interval == 1 and not (handshake.measured or handshake.enable or more or marked.agreed)
     if handshake.beats > 1 and not one:
         raise section.error(

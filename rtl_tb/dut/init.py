@@ -224,6 +224,7 @@ def draft(
         UnknownNameError, SpecError: there is no such instruction, the unit's file is wrong, or a source is no
             file.
     """
+    # 1. The top module with its ports, from the first tool that takes the sources.
     folder = folder or Path()
     given = given or Given()
     design = given.design(sources, top)
@@ -235,14 +236,17 @@ def draft(
     sources = sources if design is asked or given.filelists else design.sources
     standard = "" if edition is None or edition.standard == given.vhdl.standard else edition.standard
     module = _taken_apart(top_module)
+    # 2. The unit: the one that is named, or one whose operands are as wide as the ports.
     candidates = [instruction] if instruction else _candidates(module, _roles(module, None))
     unit = _instruction(candidates[0]) if candidates else None
     layout = _layout(module, unit) if unit else None
+    # 3. The role of each port; without known registers names alone decide, and the draft says so.
     read = "" if vhdl or not _may_have_clock(module) else structure_of(replace(design, top=module.name))
     structure = read if isinstance(read, Structure) else None
     roles = _roles(module, unit, structure)
     if structure is None and (reset := roles.port("reset")) is not None:
         roles.reset = reset_by_text(design.sources, reset)
+    # 4. Operands that come in several transfers: from here on `layout` has the elements of one transfer.
     parts, beats = _in_beats(roles, unit, layout)
     if layout is not None and parts > 1:
         parted = [
@@ -381,6 +385,8 @@ def _is_operand(port: Port) -> bool:
 def _roles(module: Module, unit: Instruction | None, structure: Structure | None = None) -> _Roles:
     """What each port is for; of a `unit` that is known only what it has. The registers of the `structure`
     decide what is a valid and what an enable."""
+    # 1. Ports that belong to a part of an operand: fields of the mode, status flags, fraction, exponent and
+    # sign. Afterwards `others` holds every port that may be a whole operand or a control.
     fields = {item.name: item for item in _layout(module, unit).fields} if unit else None
     modes = _mode_ports(module, unit)
     status = [_STATUS.get(name, (name.lower(),)) for name in unit.status] if unit else []
@@ -397,6 +403,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     if fields is not None:
         gone = {name for name, ports in (("mode", modes or mode), ("flags", flags)) if ports} | parts.keys()
         fields = {name: item for name, item in fields.items() if name not in gone}
+    # 2. Roles by name, direction and width: at most one role for a port.
     found = match(others, fields, state=state)
     for role, names in parts.items():
         direction, width = module.ports[names[0]].direction, sum(module.ports[name].width for name in names)
@@ -404,6 +411,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         found.remarks[role] = "fraction, exponent and sign by their names"
     if mode is not None:
         found.roles["mode"] = Candidate((mode,), "input", module.ports[mode].width, ())
+    # 3. Registers overrule names: clock and reset, then valid, enable and clear, then what has no register.
     if structure is not None and structure.has_registers:
         clock_and_reset(found, module, structure)
     decide(found, module, structure, state)
@@ -414,6 +422,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
                 found.tied[each.ports[0]] = f"a {role} without a register"
     elif "clock" not in found.roles and (each := found.roles.pop("reset", None)) is not None:
         found.tied[each.ports[0]] = "a reset without a clock"
+    # 4. How the controls act, as registers show it. Roles change only where several valids are found.
     roles = _Roles(found, modes=modes, flags=flags)
     if structure is not None:
         roles.at_once = at_once(found, module, structure)
@@ -435,6 +444,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         found.tied[other] = "an enable that is always there"  # it was the valid while there was no better one
     if structure is not None and named and not answers_all(found, module, structure, named):
         del found.roles["out_valid"]  # it goes with one operand on its way, as in a systolic array
+    # 5. Every port without a role is in `left` (inputs) or `open` (outputs).
     used = apart | {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
     own = {plain(roles.port(role) or "") for role in ("clock", "reset")}
@@ -444,6 +454,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
             name not in used and not by_header and port.width
         ):  # the wrapper connects what an interface has by their names
             (roles.open if port.direction == "output" else roles.left).append(name)
+    # 6. Operands and a result that no name showed take one of these, marked as a guess.
     _take_what_is_left(roles, module, fields)
     if structure is not None:
         roles.registers = registers_of(found, module, structure)

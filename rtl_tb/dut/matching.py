@@ -454,6 +454,7 @@ def several_valids(
         fits = [one for one in each if score(one, role, None, MAIN) >= max(best - 1, SURE + 1)]
         return [replace(one, words=(*_path_words(one.ports[0]), *one.words)) for one in fits]
 
+    # 1. Free ports whose names say nearly as clearly that they are a valid, or a ready, as the best one.
     valids, readies = alike("in_valid", "input"), alike("in_ready", "output")
     if len(valids) < 2:
         return []
@@ -465,6 +466,8 @@ def several_valids(
         found.roles["in_valid"] = valids[0]
         found.doubts["in_valid"] = [name for name in alike_names if name != valids[0].ports[0]]
         return []
+    # 2. Each operand goes to the valid that shares most words with it. Afterwards every operand with a port
+    # has exactly one valid; a valid may have none.
     keys = [_key(each, "in_valid") for each in valids]
     own: list[list[str]] = [[] for _ in valids]
     for role in operands:
@@ -475,10 +478,12 @@ def several_valids(
         named = [_stem(one) == each.words for one in valids]
         fits = list(zip(shared, named, (not key for key in keys), strict=True))
         own[fits.index(max(fits))].append(role)
+    # 3. Operands without a port go to the valids without an operand, if they are equally many.
     left = [roles for roles in own if not roles]
     if left and len(left) == len(missing):
         for roles, role in zip(left, missing, strict=True):
             roles.append(role)
+    # 4. They are channels only if every valid has operands and words of its own.
     apart = all(own) and len(set(keys)) == len(keys)
     channels: list[tuple[str, str | None, list[str]]] = []
     for valid, key, roles in zip(valids, keys, own, strict=True):

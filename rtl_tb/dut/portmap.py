@@ -145,6 +145,8 @@ def _read_mapping(section: Section, given: dict[str, Any], field: Field, where: 
     column_major = given["major"] == "column"
     if column_major and len(field.shape) != 2:
         raise section.error(f"key 'major' needs a matrix, but {field.name} has shape {field.shape}", "major")
+    # Keys that need others are refused before the map is built, keys that need an operand after it; whether
+    # the elements have room is checked last.
     built = PortMap(
         field.name,
         ports,

@@ -212,6 +212,7 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     options += [*simulators.VERILATOR_GOES_ON]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
+        # No option sets a parameter that is a type: a module around the top does.
         if design.types:
             shell = folder / f"{headers.SHELL}.sv"
             text = headers.shell_text(headers.Header(design.top or ""), design, "top")

@@ -55,9 +55,12 @@ def wrapper_text(dut: Dut, entity: Entity) -> str:
     """Returns the wrapper of `dut`, whose top has been read as `entity`; raises SpecError where they do not
     fit."""
     check_ports(dut, entity)
+    # What each bit of the unit's ports is connected to, and the adapter between bench and unit.
     inputs, outputs = _inputs(dut, entity), _outputs(dut, entity)
     adapter = adapter_of(dut)
     declared, adapts = vhdl(adapter, dut.layout.operand_width, _LATER)
+    # Signals to declare: inverted ones, since a port takes no expression in VHDL-93, and those for bits of
+    # outputs that nobody reads, which a partly associated port must not leave open.
     inverses = sorted(
         {signal for signal in signals_of(dut).values() if _named(signal).startswith("not_")} - _KNOWN
     )

@@ -144,6 +144,7 @@ def smallest(
     vectors, policy = verdict.vectors, job.dut.compare
     if vectors.instruction.state:
         return _smallest_sequence(verdict, run_of(engine, job, None), policy, progress, budget)
+    # 1. The vector to begin with, and the dot product in it if it is a tile, as the check saw them.
     vector, place = first_failing(verdict, policy)
     if place is None:
         vector = _simplest(verdict, vector)
@@ -167,6 +168,7 @@ def smallest(
         alone=False,
         place=place,
     )
+    # 2. Only what fails alone is made smaller: else the unit remembers something of the vectors before.
     if not run.alone(operands)[1]:
         return as_it_came
     alike = of_one_kind(ins, operands, run.failed)

@@ -237,6 +237,8 @@ def _descending(f: _Frame) -> _Forms:
 
 def _grouped(f: _Frame, group: Group) -> _Forms:
     """Sums of groups, then the sum of the groups and c."""
+    # Each way to add a group with each way to add the groups and c. Steps that the loader would refuse
+    # together are left out by the caller.
     one, many = ("products",), ("groups",)
     head, bad = list(f.products), f.specials("products", "c")
     inner: dict[str, list[Step]] = {

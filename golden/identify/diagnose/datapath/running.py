@@ -58,6 +58,7 @@ from golden.identify.diagnose.datapath.terms import (
 )
 from golden.model.instruction import Instruction
 from golden.number.formats import Format, Kind
+from golden.program.bounds import kept_bits
 from golden.program.program import NO_SEED, Operation
 from golden.program.signature import Bits, Operands
 from golden.program.steps import (
@@ -160,12 +161,12 @@ class _Run:
     ended: Array = None
     answer: Array = None
     coded: dict[str, Array] = field(default_factory=dict)
-    """Kinds of the operands of the operation as their codes say."""
+    """Kinds of the operands of the operation according to their codes."""
     infinite: Array = None
     """Results (n,) of the operation that become an infinity of their sign."""
     step: Any = None
     wraps: bool = False
-    """Whether sums with a special value that nobody saw are zero."""
+    """Whether sums with an undetected special value are zero."""
 
     def change(self, place: str, signals: Any) -> None:
         """Lets the faults of a place change its signals."""
@@ -180,7 +181,6 @@ class _Run:
         self._read(operation, read, results)
         count = len(results["c"])
         self.made = {}
-        """For a register with a sum: maximum, distance, subtraction, signed_zero."""
         self.fresh_nans = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_)
         self.ended, self.inexact = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         self.answer, self.infinite = np.zeros(count, object), np.zeros(count, np.bool_)
@@ -208,7 +208,6 @@ class _Run:
         # decode: from codes to exact numbers; NaNs and infinities keep the number that their codes would be
         signals = OperandSignals({name: decoded(own[name], codes[name]) for name in own}, own)
         self.coded = {name: numbers.kind for name, numbers in signals.numbers.items()}
-        """Kinds of the operands of the operation according to their codes."""
         self.change("operands", signals)
         self.registers = dict(signals.numbers)
         if operation.operand_format is not None:
@@ -326,7 +325,6 @@ class _Run:
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
         self.change("specials", signals)
         self.wraps = self.wraps or signals.wraps
-        """Whether sums with an undetected special value are zero."""
         signals.kind, seen = self._leave_unseen(step.of, signals), signals.kind
         if signals.signed_by_sum is not None:
             self.infinite = self.infinite | (signals.signed_by_sum & ~self.ended)
@@ -525,7 +523,7 @@ class _Run:
             lsb=seen.lsb,
             mode=step.rounding,
             overflow=step.overflow if isinstance(step, Round | Additions) else "ieee",
-            kept=_kept_bits(step, fmt),
+            kept=kept_bits(step, fmt),
             least=np.full(shape, fmt.min_exponent),
             highest=np.full(shape, HUGE),
             flush=step.flush,
@@ -569,9 +567,3 @@ def _as_number(signals: TotalSignals, step: Sum | None) -> Numbers:
     special, kind, minus = special_sum(terms)
     kind = np.where(special, kind, np.where(nothing, int(Kind.ZERO), int(Kind.FINITE)))
     return Numbers(kind, np.where(special, minus, sign), np.abs(total), exponent, lsb, signals.sticky)
-
-
-def _kept_bits(step: IeeeStep | Round, fmt: Format) -> int:
-    """The fraction bits of a result, which may be fewer than its format has."""
-    fewer = step.result_fraction_bits if isinstance(step, Round) else None
-    return fmt.fraction_bits if fewer is None else fewer
