@@ -19,7 +19,7 @@ from rtl_tb.check.synthesis import Synthesis
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.runs.example import Example
-from rtl_tb.runs.verdict import Verdict
+from rtl_tb.runs.verdict import FAILURES, Verdict
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
@@ -203,14 +203,14 @@ class Check:
             "handshake": None if self.handshake is None else asdict(self.handshake) | self._short_run,
             "drawn": self.drawn,
             "vectors": len(verdict.vectors),
-            **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
+            **{key: int(np.count_nonzero(getattr(verdict, key))) for key in FAILURES},
             "flags": verdict.wrong_flags or None,
             "protocol": [
                 {"kind": one.kind, "cycle": one.cycle, "vector": one.vector, "text": one.text}
                 for one in outcome.failures
             ],
             "kinds": [
-                {key: getattr(row, key) for key in ("kind", "tried", "wrong", "unknown", "missing")}
+                {key: getattr(row, key) for key in ("kind", "tried", *FAILURES)}
                 for row in verdict.by_named_kind()
             ],
             "unset": None if self.unset is None else self.unset.as_dict(),

@@ -21,6 +21,7 @@ from golden.files.escape import markdown as escape_markdown
 from golden.identify.diagnosis import ACCEPTED
 from rtl_tb.check.record import END, REPORT_PARTS
 from rtl_tb.runs.example import Example
+from rtl_tb.runs.verdict import FAILURES, failed_in
 
 Report = dict[str, Any]
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
@@ -28,7 +29,7 @@ _TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 
 def headline(report: Report) -> str:
     """The verdict in one sentence."""
-    total, failed = report["vectors"], report["wrong"] + report["unknown"] + report["missing"]
+    total, failed = report["vectors"], failed_in(report)
     subject = f"{report['dut']} against {report['instruction']}"
     noun = "tiles" if report["level"] == "tile" else "vectors"
     excluded = f"; {report['excluded']}" if report.get("excluded") else ""
@@ -296,17 +297,15 @@ def _kind_table(report: Report) -> Table:
         table.add_column(head, justify="right")
     failing = failing_kinds(report)
     for row in failing:
-        table.add_row(
-            row["kind"], *(f"{row[key]:,}" for key in ("tried", "wrong", "unknown", "missing")), style="red"
-        )
+        table.add_row(row["kind"], *(f"{row[key]:,}" for key in ("tried", *FAILURES)), style="red")
     if clean := len(report["kinds"]) - len(failing):
-        table.add_row(f"{clean} {'kind' if clean == 1 else 'kinds'} clean", style="dim")
+        table.add_row(f"{counted(clean, 'kind')} clean", style="dim")
     return table
 
 
 def failing_kinds(report: Report) -> list[Report]:
     """The stimulus kinds with failing vectors."""
-    return [row for row in report["kinds"] if row["wrong"] + row["unknown"] + row["missing"]]
+    return [row for row in report["kinds"] if failed_in(row)]
 
 
 # Files ------------------------------------------------------------------------------------------------------
@@ -370,7 +369,7 @@ def junit(report: Report) -> str:
     suite = ElementTree.Element("testsuite", name=f"mmagold.{report['dut']}")
     failures = 0
     for row in report["kinds"]:
-        failed = row["wrong"] + row["unknown"] + row["missing"]
+        failed = failed_in(row)
         case = ElementTree.SubElement(suite, "testcase", classname=report["dut"], name=row["kind"])
         if failed:
             failures += 1
@@ -402,6 +401,11 @@ def junit(report: Report) -> str:
     suite.set("time", f"{report['seconds_build'] + report['seconds_run']:.3f}")
     root = ElementTree.Element("testsuites")
     root.append(suite)
+    return xml_text(root)
+
+
+def xml_text(root: ElementTree.Element) -> str:
+    """A file of XML, one element a line."""
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

@@ -16,7 +16,7 @@ from golden.cover.coverage import Coverage
 from golden.cover.page import write_page
 from golden.errors import counted
 from golden.files.output import write_text
-from rtl_tb.check.report import environment
+from rtl_tb.check.report import environment, xml_text
 from rtl_tb.regress.summary import Summary
 
 _WIDTH, _HEIGHT = 600, 90  # px of the line of coverage over time
@@ -122,8 +122,7 @@ def junit(data: Summary) -> str:
             ElementTree.SubElement(suite, "system-out").text = _story(row)
         elif row["notes"]:
             ElementTree.SubElement(suite, "system-out").text = "\n".join(row["notes"])
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+    return xml_text(root)
 
 
 def _case(suite: ElementTree.Element, name: str, run: dict[str, Any]) -> None:

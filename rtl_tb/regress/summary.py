@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from golden.files.output import write_text
 from rtl_tb.check.report import headline
 from rtl_tb.regress.runner import Group, Regression
 from rtl_tb.regress.shard import Result, Shard
+from rtl_tb.runs.verdict import failed_in
 
 HISTORY = "history.jsonl"
 Summary = dict[str, Any]
@@ -52,7 +54,7 @@ def summary(result: Regression, covered: Sequence[Coverage]) -> Summary:
         "failing": len(result.failing),
         "errors": len(result.errors) + len(result.refused),
         "vectors": sum(result.of(shard)["vectors"] for shard in ran),
-        "failed_vectors": sum(_failed(result.of(shard)) for shard in ran),
+        "failed_vectors": sum(failed_in(result.of(shard)) for shard in ran),
         "seconds": round(result.seconds, 1),
         "rows": rows,
         "coverage": {
@@ -73,9 +75,8 @@ def groups(result: Regression) -> list[Group]:
 def row(result: Regression, group: Group) -> dict[str, Any]:
     """The figures of one unit on one engine, with the reason of a failure."""
     shards = [shard for shard in result.shards if shard.group == group]
-    # A shard that ended in an error judged nothing; it is counted apart.
-    ran = [result.of(shard) for shard in shards if "error" not in result.of(shard)]
-    errors = [result.of(shard)["error"] for shard in shards if "error" in result.of(shard)]
+    results = [result.of(shard) for shard in shards]
+    errors = [each["error"] for each in results if "error" in each]
     if group in result.refused:
         errors.append(result.refused[group])
     failing = [shard for shard in shards if not result.of(shard).get("passed", True)]
@@ -84,16 +85,10 @@ def row(result: Regression, group: Group) -> dict[str, Any]:
         "unit": unit,
         "engine": engine,
         "simulator": simulator,
-        "shards": len(shards),
+        **_figures(results, errors),
         "reused": sum(shard.key in result.reused for shard in shards),
-        "vectors": sum(each["vectors"] for each in ran),
-        "failing": len(failing),
-        "failed_vectors": sum(map(_failed, ran)),
-        "handshake_failures": sum(each["handshake_failures"] for each in ran),
         "errors": len(errors),
-        "error": errors[0] if errors else None,
-        "notes": list(dict.fromkeys(note for each in ran for note in each["notes"])),
-        "seconds": round(sum(each["seconds"] for each in ran), 1),
+        "notes": list(dict.fromkeys(note for each in results for note in each.get("notes", ()))),
         "first": None if not failing else _first(failing[0], result.of(failing[0])),
         "reason": _reason(result.explained.get(group)),
         "runs": runs(result, shards),
@@ -110,36 +105,33 @@ def runs(result: Regression, shards: Sequence[Shard]) -> list[dict[str, Any]]:
 
 def _of_seed(result: Regression, mix: str, seed: int, shards: Sequence[Shard]) -> dict[str, Any]:
     results = [result.of(shard) for shard in shards]
-    ran = [each for each in results if "error" not in each]
     errors = [each["error"] for each in results if "error" in each]
+    figures = _figures(results, errors)
+    kinds: Counter[str] = Counter()
+    for kind in (kind for each in results for kind in each.get("kinds", ())):
+        kinds[kind["kind"]] += failed_in(kind)
     return {
         "kinds": mix,
         "seed": seed,
-        "shards": len(shards),
-        "vectors": sum(each["vectors"] for each in ran),
-        "passed": len(ran) == len(shards) and all(each["passed"] for each in ran),
-        "failing": sum(not each["passed"] for each in ran),
-        "failed_vectors": sum(map(_failed, ran)),
-        "handshake_failures": sum(each["handshake_failures"] for each in ran),
-        "failing_kinds": _failing_kinds(ran),
-        "error": errors[0] if errors else None,
-        "seconds": round(sum(each["seconds"] for each in ran), 3),
+        **figures,
+        "passed": not errors and not figures["failing"],
+        "failing_kinds": {kind: failed for kind, failed in kinds.items() if failed},
     }
 
 
-def _failed(result: Result) -> int:
-    return int(result["wrong"] + result["unknown"] + result["missing"])
-
-
-def _failing_kinds(ran: Sequence[Result]) -> dict[str, int]:
-    """Failing vectors by kind, of the kinds that fail."""
-    counts: dict[str, int] = {}
-    for each in ran:
-        for kind in each["kinds"]:
-            failed = kind["wrong"] + kind["unknown"] + kind["missing"]
-            if failed:
-                counts[kind["kind"]] = counts.get(kind["kind"], 0) + failed
-    return counts
+def _figures(results: Sequence[Result], errors: Sequence[str]) -> dict[str, Any]:
+    """The figures of several shards together. One that ended in an error judged nothing; it is counted
+    apart."""
+    ran = [each for each in results if "error" not in each]
+    return {
+        "shards": len(results),
+        "vectors": sum(each["vectors"] for each in ran),
+        "failing": sum(not each["passed"] for each in ran),
+        "failed_vectors": sum(map(failed_in, ran)),
+        "handshake_failures": sum(each["handshake_failures"] for each in ran),
+        "error": errors[0] if errors else None,
+        "seconds": round(sum(each["seconds"] for each in ran), 3),
+    }
 
 
 def _first(shard: Shard, result: Result) -> dict[str, Any]:

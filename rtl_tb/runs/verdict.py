@@ -42,7 +42,14 @@ class KindRow:
         return replace(self, **counts)
 
 
-_COUNTS = ("tried", "wrong", "unknown", "missing")
+FAILURES = ("wrong", "unknown", "missing")
+"""How a vector can fail; the ways exclude each other."""
+_COUNTS = ("tried", *FAILURES)
+
+
+def failed_in(counts: Mapping[str, Any]) -> int:
+    """How many vectors did not pass, of a report or a row of one: wrong, with X or Z, or without a result."""
+    return sum(int(counts[way]) for way in FAILURES)
 
 
 @dataclass(frozen=True)
