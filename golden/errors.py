@@ -161,3 +161,21 @@ def listed(texts: Sequence[str], most: int, separator: str = ", ") -> str:
     """The first texts of a list, and how many more there are: "a, b and 3 more"."""
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return separator.join(texts[:most]) + more
+
+
+def runs(numbers: Iterable[int]) -> list[range]:
+    """Runs of consecutive numbers, in their order: 0, 1, 2, 7 gives range(0, 3) and range(7, 8)."""
+    found: list[range] = []
+    for number in numbers:
+        if found and number == found[-1].stop:
+            found[-1] = range(found[-1].start, number + 1)
+        else:
+            found.append(range(number, number + 1))
+    return found
+
+
+def bits_text(bits: Sequence[int]) -> str:
+    """ "bit 3", "bits 0 and 1", "bits 0 to 5", "bits 0 to 2 and 7"."""
+    words = [w for run in runs(bits) for w in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    start = "bit" if len(bits) == 1 else "bits"
+    return f"{start} {' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from golden.errors import UnknownNameError, counted
+from golden.errors import UnknownNameError, counted, runs
 from golden.explain.modes import modes_dict, modes_markdown
 from golden.explain.trace import float_text
 from golden.files import escape
@@ -156,8 +156,7 @@ def _operation_dict(ins: Instruction, index: int, operation: Operation) -> dict[
 
 def index_text(k_index: tuple[int, ...]) -> str:
     """A list of k as ranges: "0-7", "0-1, 4-5, 8-9", "none"."""
-    runs = [[k for _, k in run] for _, run in groupby(enumerate(k_index), lambda pair: pair[1] - pair[0])]
-    parts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    parts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs(k_index)]
     return ", ".join(parts) or "none"
 
 
@@ -254,11 +253,11 @@ Chain = list[tuple[int, Operation]]
 
 def chains(ins: Instruction) -> list[Chain]:
     """The operations of the program; those that run the same steps over slices of one size are one chain."""
-    runs = groupby(
+    alike = groupby(
         enumerate(ins.program.operations),
         key=lambda pair: (pair[1].algorithm, pair[1].steps, len(pair[1].k_index)),
     )
-    return [list(run) for _, run in runs]
+    return [list(run) for _, run in alike]
 
 
 def _operations_text(ins: Instruction) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog.lookup import instructions
-from golden.errors import MmagoldError, OperandError, ShapeError
+from golden.errors import MmagoldError, OperandError, ShapeError, runs
 from golden.kernels.candidates import candidates_of, cuts, scaled, takes
 from golden.kernels.candidates import extra_operands as operands_beside
 from golden.kernels.epilogues import NOTHING, Addends
@@ -169,12 +169,11 @@ def structures(tree: Node) -> list[dict[str, Any]]:
     lengths: dict[int, int] = {}
     dealt: dict[tuple[int, int], int] = {}
     for part in _parts(whole):
-        runs = _runs(sorted(part.places))
-        if len(runs) == 1:
-            length = runs[0][1]
-            lengths[length] = lengths.get(length, 0) + 1
+        first, *others = runs(sorted(part.places))
+        if not others:
+            lengths[len(first)] = lengths.get(len(first), 0) + 1
         else:
-            key = runs[0][1], runs[1][0] - runs[0][0]
+            key = len(first), others[0].start - first.start
             dealt[key] = dealt.get(key, 0) + 1
     # Lengths of each kind that are tried, the most frequent first.
     most = 6
@@ -208,10 +207,10 @@ def _parts(one: Form) -> Iterator[Form]:
 
 def _lengths(whole: Form) -> tuple[int, ...]:
     """Elements of each chain in the order of K, where all chains are stretches of K and there are several."""
-    runs = [_runs(sorted(one.places)) for one in _chains(whole)]
-    if len(runs) < 2 or any(len(run) > 1 for run in runs):
+    found = [runs(sorted(one.places)) for one in _chains(whole)]
+    if len(found) < 2 or any(len(each) > 1 for each in found):
         return ()
-    return tuple(length for _, length in sorted(run[0] for run in runs))
+    return tuple(len(run) for run in sorted((each[0] for each in found), key=lambda run: run.start))
 
 
 def _sums(whole: Form) -> tuple[Any, ...]:
@@ -249,17 +248,6 @@ def _chains(one: Form) -> Iterator[Chain]:
         return
     for part in one.parts:
         yield from _chains(part)
-
-
-def _runs(places: list[int]) -> list[tuple[int, int]]:
-    """Stretches of neighbours: first, length."""
-    runs: list[tuple[int, int]] = []
-    for place in places:
-        if runs and place == sum(runs[-1]):
-            runs[-1] = runs[-1][0], runs[-1][1] + 1
-        else:
-            runs.append((place, 1))
-    return runs
 
 
 def _orders(whole: Form) -> Iterator[dict[str, Any]]:

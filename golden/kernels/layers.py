@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import FileFormatError, MmagoldError
+from golden.errors import FileFormatError, MmagoldError, runs
 from golden.files.inputs import read_json
 from golden.files.output import write_text
 from golden.kernels.conversion import encode, table
@@ -164,17 +164,6 @@ def digest(codes: Bits) -> str:
     return hashlib.sha256(np.ascontiguousarray(codes).tobytes()).hexdigest()[:16]
 
 
-def ranges(batches: Sequence[int]) -> list[list[int]]:
-    """First and last of neighbours: [1, 2, 3, 8] gives [[1, 3], [8, 8]]."""
-    found: list[list[int]] = []
-    for m in batches:
-        if found and found[-1][1] == m - 1:
-            found[-1][1] = m
-        else:
-            found.append([m, m])
-    return found
-
-
 def write(recording: Recording, path: Path) -> None:
     """Writes a recording as JSON, whole."""
     kernels = sorted({run for one in recording.layers for run in one.kernels.values()})
@@ -203,7 +192,7 @@ def _layer(one: Recorded, numbers: Mapping[tuple[str, ...], int]) -> dict[str, A
         "layer": asdict(one.layer),
         "answers": [
             {
-                "m": ranges(answer.batches),
+                "m": [[run[0], run[-1]] for run in runs(answer.batches)],
                 "d": base64.b64encode(answer.d.astype(answer.d.dtype.newbyteorder("<")).tobytes()).decode(),
                 "normal": answer.normal,
                 "alike": answer.alike,

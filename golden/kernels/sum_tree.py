@@ -19,6 +19,8 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import runs
+
 C = -1
 """The term that is no product: c, where an order has one. As an index of an array it is the last."""
 Pair = tuple[int, int]
@@ -240,13 +242,7 @@ def _shape(one: Form) -> object:
 
 def ranges(places: Sequence[int]) -> str:
     """Places in their order: "0-31", "0-7, 32-39, ... 224-231"."""
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and place == runs[-1][1] + 1:
-            runs[-1][1] = place
-        else:
-            runs.append([place, place])
-    words = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs(places)]
     return ", ".join(words if len(words) <= 5 else [*words[:3], "...", words[-1]])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import bits_text
 from golden.model.instruction import Instruction
 from golden.stimuli import KINDS
 from golden.stimuli.sequences import operands_for_results
@@ -143,13 +144,9 @@ def unreached_bits(ins: Instruction, runs: list[VectorSet]) -> str | None:
 
 
 def _bits(mask: int) -> str:
-    """Bits of a mask in words: "bits 29 to 30 were"."""
+    """Bits of a mask in words: "bits 29 and 30 were"."""
     places = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
-    if len(places) == 1:
-        return f"bit {places[0]} was"
-    if places[-1] - places[0] + 1 == len(places):
-        return f"bits {places[0]} to {places[-1]} were"
-    return f"bits {', '.join(map(str, places))} were"
+    return f"{bits_text(places)} {'was' if len(places) == 1 else 'were'}"
 
 
 def _landing(ins: Instruction, rest: int, steepest: tuple[Operands, int]) -> list[Operands]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.errors import listed
+from golden.errors import bits_text, listed
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import elaborated
@@ -94,8 +94,4 @@ def _constant_bits(verdict: Verdict) -> str:
             for codes, n in ((came, 1), (right, 2))
         )
     ]
-    if not stuck:
-        return ""
-    ranges = np.split(np.array(stuck), np.flatnonzero(np.diff(stuck) != 1) + 1)
-    words = [f"{part[0]} to {part[-1]}" if len(part) > 1 else f"{part[0]}" for part in ranges]
-    return f"; of the result the same for all operands: bits {', '.join(words)}"
+    return f"; of the result the same for all operands: {bits_text(stuck)}" if stuck else ""

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from golden.errors import runs
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut import vhdl, vhdl_wrapper
@@ -83,9 +84,8 @@ def names_of(bits: Sequence[Bit]) -> list[str]:
     """Bits by name, adjacent ones together: "y[31:8]"."""
     found = []
     for (port, index), of_port in groupby(bits, key=lambda bit: bit[:2]):
-        for _, group in groupby(enumerate(bit for *_, bit in of_port), key=lambda row: row[1] - row[0]):
-            span = [bit for _, bit in group]
-            low, high = span[0], span[-1]
+        for run in runs(bit for *_, bit in of_port):
+            low, high = run[0], run[-1]
             entry = "" if index is None else f"[{index}]"
             found.append(f"{port}{entry}[{low if low == high else f'{high}:{low}'}]")
     return found

@@ -12,13 +12,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
+from golden.errors import bits_text
 from golden.identify.blackbox.box import Box, BudgetEnded, Mask, dense_view
 from golden.number.formats import Format
 from golden.number.frozen import replace
@@ -332,11 +332,3 @@ def _sentences(search: _BitProbe, found: Mapping[_Bit, int]) -> Iterator[str]:
         at = name if whole else ", ".join(f"{name}[{place}]" for place in sorted(places))
         are, them = ("are", "them") if len(some) > 1 or len(places) > 1 else ("is", "it")
         yield f"{bits_text(some)} of {at} {are} not read: 0 of {count:,} answers changed with {them}"
-
-
-def bits_text(bits: Sequence[int]) -> str:
-    """ "bit 3", "bits 0 and 1", "bits 0 to 5"."""
-    runs = [[bit for _, bit in run] for _, run in groupby(enumerate(bits), lambda one: one[1] - one[0])]
-    words = [w for run in runs for w in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
-    start = "bit" if len(bits) == 1 else "bits"
-    return f"{start} {' and '.join(filter(None, (', '.join(words[:-1]), words[-1])))}"

@@ -13,7 +13,8 @@ import pytest
 import golden
 from golden import stimuli, yamlfile
 from golden.catalog.unit_files import build_instruction
-from golden.identify.blackbox.ignored_bits import IgnoredBits, bits_text, find_ignored_bits
+from golden.errors import bits_text
+from golden.identify.blackbox.ignored_bits import IgnoredBits, find_ignored_bits
 from golden.unit import FunctionUnit
 
 VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
