@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.budget import Budget
-from golden.identify.diagnose.conditions import products_present, zero_codes
+from golden.identify.diagnose.conditions import products_present
 from golden.identify.sample import picked
 from golden.model.instruction import Instruction
+from golden.number.classes import is_zero
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, signature_of
@@ -92,10 +93,10 @@ def of_one_kind(ins: Instruction, operands: Operands, fails: Fails) -> Fails:
 
     def adds(batch: Operands) -> npt.NDArray[np.bool_]:
         found = products_present(ins.formats, batch).any(axis=1)
-        return np.asarray(found | ~zero_codes(ins.formats["c"], batch["c"]) if "c" in batch else found)
+        return np.asarray(found | ~is_zero(ins.formats["c"], batch["c"]) if "c" in batch else found)
 
     def is_no_zero(batch: Operands) -> npt.NDArray[np.bool_]:
-        return np.asarray(~zero_codes(ins.formats["d"], ins.dot(**batch)))
+        return np.asarray(~is_zero(ins.formats["d"], ins.dot(**batch)))
 
     one = {name: np.asarray(codes)[None] for name, codes in operands.items()}
     needed = [holds for holds in (adds, is_no_zero) if holds(one)[0]]

@@ -17,17 +17,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from golden.model.instruction import Instruction
+from golden.number.classes import is_infinite, is_nan, is_negative, is_subnormal, is_zero
 from golden.number.formats import Format
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, default_set
-from rtl_tb.dut.policy import Bits, Mask, is_infinite, is_nan, is_subnormal, is_zero, sign_of
+from rtl_tb.dut.policy import Bits, Mask
 
 CLASSES = {
     "zero": is_zero,
     "subnormal": is_subnormal,
     "infinity": is_infinite,
     "nan": is_nan,
-    "negative": sign_of,
+    "negative": is_negative,
 }
 """Classes of codes by name. Of an integer there are `zero` and `negative`."""
 OF_INTEGERS = ("zero", "negative")
@@ -240,11 +241,7 @@ class Exclusion:
 
 def of_class(fmt: Format, codes: Bits, name: str) -> Mask:
     """Which codes of a format are of a class."""
-    if fmt.is_float:
-        return np.asarray(CLASSES[name](fmt, codes))
-    if name == "zero":
-        return np.asarray(codes == 0)
-    return np.asarray(codes >> codes.dtype.type(fmt.bits - 1) & 1 != 0) & fmt.signed
+    return CLASSES[name](fmt, codes)
 
 
 def _put(vectors: VectorSet, at: Bits, fresh: VectorSet, chosen: Bits) -> VectorSet:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, nearest
+from golden.number.classes import is_nan, is_zero
 from golden.number.formats import Format
 
 if TYPE_CHECKING:
@@ -93,58 +94,3 @@ class ComparePolicy:
         """Whether each of two codes is acceptable where the other is expected; then both are, or neither,
         whatever is."""
         return np.asarray(self.equal(fmt, one, other) & self.equal(fmt, other, one))
-
-
-def _magnitude(fmt: Format, codes: Bits) -> Bits:
-    """Exponent and fraction fields as one unsigned integer; sign and ignored bits are dropped."""
-    wide = np.asarray(codes).astype(np.uint64)
-    fields: Bits = (wide >> np.uint64(fmt.ignored_low)) & np.uint64(
-        (1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1
-    )
-    return fields
-
-
-def sign_of(fmt: Format, codes: Bits) -> Mask:
-    """True where the sign of a raw code of `fmt` is set."""
-    if not fmt.signed:
-        return np.zeros(np.shape(codes), dtype=np.bool_)
-    sign: Mask = (np.asarray(codes).astype(np.uint64) >> np.uint64(fmt.sign_shift)) & np.uint64(1) != 0
-    return sign
-
-
-def is_nan(fmt: Format, codes: Bits) -> Mask:
-    """True where a raw code of `fmt` is a NaN (see `specials` in spec/formats/formats.yaml)."""
-    fields = _magnitude(fmt, codes)
-    nan: Mask = np.zeros(fields.shape, dtype=np.bool_)
-    if fmt.is_float and fmt.specials == "ieee":
-        nan = fields > np.uint64(((1 << fmt.exponent_bits) - 1) << fmt.fraction_bits)
-    elif fmt.is_float and fmt.specials == "all_ones_nan":
-        nan = fields == np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1)
-    elif fmt.is_float and fmt.specials == "negative_zero_nan":
-        nan = (fields == 0) & sign_of(fmt, codes)
-    return nan
-
-
-def is_infinite(fmt: Format, codes: Bits) -> Mask:
-    """True where a raw code of `fmt` is an infinity."""
-    fields = _magnitude(fmt, codes)
-    if not fmt.is_float or fmt.specials != "ieee":
-        return np.zeros(fields.shape, dtype=np.bool_)
-    return np.asarray(fields == np.uint64(((1 << fmt.exponent_bits) - 1) << fmt.fraction_bits))
-
-
-def is_subnormal(fmt: Format, codes: Bits) -> Mask:
-    """True where a raw code of the float format `fmt` is subnormal: not zero, with the lowest exponent; of a
-    format without subnormal numbers none is."""
-    fields = _magnitude(fmt, codes)
-    if not fmt.has_zero or not fmt.subnormals:
-        return np.zeros(fields.shape, dtype=np.bool_)
-    return np.asarray((fields != 0) & (fields < np.uint64(1 << fmt.fraction_bits)))
-
-
-def is_zero(fmt: Format, codes: Bits) -> Mask:
-    """True where a raw code of the float format `fmt` is +0 or -0."""
-    if not fmt.has_zero:
-        return np.zeros(np.shape(codes), dtype=np.bool_)
-    zero: Mask = (_magnitude(fmt, codes) == 0) & ~is_nan(fmt, codes)
-    return zero

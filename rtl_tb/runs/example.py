@@ -13,13 +13,13 @@ from rich.console import Console
 from golden.budget import Budget
 from golden.explain.terminal import print_trace, trace_text
 from golden.explain.trace import describe_code, describe_flags
-from golden.identify.diagnose.conditions import zero_codes
 from golden.identify.minimising import costs, minimise, of_one_kind
 from golden.identify.sample import picked
 from golden.model.instruction import Instruction
+from golden.number.classes import is_nan, is_zero
 from golden.program.signature import Operands
 from golden.vectors.tiles import element
-from rtl_tb.dut.policy import ComparePolicy, is_nan
+from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Job
 from rtl_tb.runs.sequences import smallest_sequence
 from rtl_tb.runs.unit import DutRun
@@ -251,7 +251,7 @@ def first_failing(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[i
     """The first failing vector, a wrong one rather than one with X, and its first wrong element where it
     is a tile. Where most that fail have a right result that is no zero it is one of these."""
     failing = verdict.wrong if verdict.wrong.any() else verdict.unknown
-    zero = zero_codes(verdict.vectors.instruction.formats["d"], verdict.vectors.d)
+    zero = is_zero(verdict.vectors.instruction.formats["d"], verdict.vectors.d)
     others = failing & ~zero.reshape(len(failing), -1).all(axis=1)
     vector = int(np.argmax(others if 2 * others.sum() > failing.sum() else failing))
     if verdict.vectors.level == "dot":

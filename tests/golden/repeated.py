@@ -125,7 +125,6 @@ ONE_IN = {
     "rtl_tb/check/test_other_outputs.py::test_unused_bits_have_what_the_description_says": 2,
     "rtl_tb/check/test_traffic_faults.py::test_an_integer_accumulator_in_each_of_its_bits": 3,
     "rtl_tb/dut/test_handshakes.py::test_operands_that_have_to_stay_are_named": 3,
-    "rtl_tb/dut/test_policy.py::test_kinds_agree_with_decoding": 3,
     "rtl_tb/dut/test_styles.py::test_ports_as_others_write_them": 5,
     "rtl_tb/engines/test_builds.py::test_a_damaged_build_is_found_out_before_it_runs": 2,
     "rtl_tb/engines/test_ghdl.py::test_a_sound_unit_passes": 2,

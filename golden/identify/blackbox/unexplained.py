@@ -17,8 +17,9 @@ from golden.identify.blackbox.box import Bank, Mask
 from golden.identify.blackbox.candidates import Candidate
 from golden.identify.blackbox.evidence import simplest
 from golden.identify.blackbox.missing_operands import as_own
-from golden.identify.diagnose.conditions import known, products_present, subnormal, zero_codes
+from golden.identify.diagnose.conditions import known, products_present, subnormal
 from golden.identify.sample import listed, picked
+from golden.number.classes import is_zero
 from golden.number.formats import Format, to_float
 from golden.program.signature import Operands
 
@@ -84,9 +85,9 @@ def _alone(bank: Bank, is_c: bool) -> _Alone:
     """The questions with finite numbers whose term d can represent."""
     formats, operands = bank.takes.formats, bank.operands
     present = products_present(formats, operands)
-    there = [~zero_codes(formats[name], operands[name]) for name in "ab"]
+    there = [~is_zero(formats[name], operands[name]) for name in "ab"]
     alone = (there[0] | there[1]).sum(axis=1) == (0 if is_c else 1)
-    no_c = zero_codes(formats["c"], operands["c"])
+    no_c = is_zero(formats["c"], operands["c"])
     rows = np.flatnonzero(alone & (present.sum(axis=1) == (0 if is_c else 1)) & (no_c != is_c))
     place = np.argmax(present[rows], axis=1)
     a, b = (to_float(formats[name], operands[name][rows, place]) for name in "ab")

@@ -23,6 +23,7 @@ from golden.identify.diagnose.mutations.mutation import CONTEXT
 from golden.identify.diagnose.policy import CONDITIONS
 from golden.identify.sample import picked
 from golden.model.instruction import Instruction
+from golden.number.classes import is_infinite, is_nan, is_subnormal, is_zero
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
 
@@ -81,32 +82,23 @@ def products_present(formats: Formats, operands: Operands) -> Mask:
     found = np.ones(operands["a"].shape, np.bool_)
     for name in "ab":
         if name in operands and operands[name].shape == found.shape:
-            found &= ~zero_codes(formats[name], operands[name])
+            found &= ~is_zero(formats[name], operands[name])
     return found
-
-
-def zero_codes(fmt: Format, codes: Bits) -> Mask:
-    """Which codes are a zero of either sign, of any shape."""
-    mask = fmt.dtype.type(((1 << fmt.bits) - 1) ^ (1 << fmt.sign_shift if fmt.is_float and fmt.signed else 0))
-    return np.asarray((codes & mask) == 0) if fmt.has_zero else np.zeros(codes.shape, np.bool_)
 
 
 def zeros(fmt: Format, codes: Bits) -> Mask:
     """Where any code is a zero, (n,)."""
-    return _any(zero_codes(fmt, codes))
+    return _any(is_zero(fmt, codes))
 
 
 def special(fmt: Format, codes: Bits) -> Mask:
     """Where any code is a NaN or an infinity, (n,)."""
-    return _any(~np.isfinite(to_float(fmt, codes)))
+    return _any(is_nan(fmt, codes) | is_infinite(fmt, codes))
 
 
 def subnormal(fmt: Format, codes: Bits) -> Mask:
     """Where any code is subnormal, (n,)."""
-    if fmt.exponent_bits == 0 or not fmt.has_subnormals:
-        return np.zeros(len(codes), np.bool_)
-    values = np.abs(to_float(fmt, codes))
-    return _any((values != 0) & (values < np.ldexp(1.0, fmt.min_exponent)))
+    return _any(is_subnormal(fmt, codes))
 
 
 def _any(mask: Mask) -> Mask:
@@ -350,7 +342,7 @@ def _of_result(d: Format, expected: Bits, of: str, limits: _Limits) -> Iterator[
 def _of_code(name: str, fmt: Format, codes: Bits, limits: _Limits) -> Iterator[Condition]:
     """Of one operand, or one element of it: its kind, its size, its bits."""
     value = to_float(fmt, codes)
-    zero = zero_codes(fmt, codes)
+    zero = is_zero(fmt, codes)
     yield Condition(f"{name} is zero", f"{name} is not zero", zero)
     signed = fmt.signed and fmt.is_float
     if fmt.signed:
@@ -411,7 +403,7 @@ def _of_signs(formats: Formats, operands: Operands) -> Iterator[Condition]:
         present = products_present(formats, operands)
         if "c" in signs:
             terms = np.hstack([terms, signs["c"]])
-            present = np.hstack([present, ~zero_codes(formats["c"], operands["c"])[:, None]])
+            present = np.hstack([present, ~is_zero(formats["c"], operands["c"])[:, None]])
         both = (terms & present).any(axis=1) & (~terms & present).any(axis=1)
         yield Condition("terms of both signs are added", "all terms have the same sign", np.asarray(both))
         return

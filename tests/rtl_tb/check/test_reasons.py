@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from changed_unit import changed
 
+from golden.number.classes import is_nan
 from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
 from rtl_tb.check.reasons import looser_comparison, swapped_ports
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.policy import is_nan
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import judge
