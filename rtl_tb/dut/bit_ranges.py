@@ -107,18 +107,18 @@ def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) 
 
 
 def driven_fields(dut: Dut, module: Module) -> list[BitRange]:
-    """Clock, reset, handshake and constants that are fields of ports, entries of an array, or bits beside
-    operands in one."""
+    """Clock, reset, handshake and constants that are fields of ports, entries of an array, or the bits of a
+    port that no operand has."""
     where = str(dut.file)
     constants = {name: constant_text(dut, find(module, name, where)) for name in dut.constants}
     outputs = set(dut.handshake.outputs().values())
     given = [(name, signal) for name, signal in signals_of(dut).items() if name not in outputs]
-    beside = [run for name in dut.tied_in_part for run in _beside_operands(dut, module, name)]
-    return _field_runs([*given, *constants.items()], module, where) + beside
+    tied = [run for name in dut.tied_in_part for run in _tied_in_part(dut, module, name)]
+    return _field_runs([*given, *constants.items()], module, where) + tied
 
 
-def _beside_operands(dut: Dut, module: Module, name: str) -> Iterator[BitRange]:
-    """The bits of a constant in those of a port that no operand has."""
+def _tied_in_part(dut: Dut, module: Module, name: str) -> Iterator[BitRange]:
+    """The bits of a port that no operand has, with their part of the constant."""
     port = module.ports[name]
     value = constant_of(port, dut.constants[name], dut.where["constants"])
     taken = sorted(

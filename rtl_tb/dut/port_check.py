@@ -205,7 +205,7 @@ def _check_shared(dut: Dut, module: Module) -> None:
 
 
 def _check_constant(dut: Dut, port: Port, runs: list[tuple[int, int, str]]) -> None:
-    """A constant beside operands in one port may set none of their bits, (lowest, end, port)."""
+    """A constant of a port that also has operands may set none of their bits, (lowest, end, port)."""
     value = constant_of(port, dut.constants[port.name], dut.where["constants"])
     for lsb, end, _ in runs:
         if value >> lsb & ((1 << end - lsb) - 1):

@@ -1,5 +1,5 @@
-"""Pragmas `translate_off` and `translate_on`, which synthesis heeds and simulators do not: what stands
-between them is for a test bench of its author's and for no chip.
+"""Pragmas `translate_off` and `translate_on`, which synthesis obeys and simulators do not: the text between
+them is for the author's test bench and for no chip.
 """
 
 from __future__ import annotations

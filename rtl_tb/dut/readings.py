@@ -107,7 +107,7 @@ def _names_if_source(path: Path) -> set[str]:
 def _around(files: Iterable[Path]) -> Iterator[Path]:
     """The files in the folders of these, then in those two above, the nearest first; no more than
     MAX_SEARCHED."""
-    above = 2  # rtl/common beside rtl/core/alu
+    above = 2  # levels: from rtl/core/alu to rtl, which also has rtl/common
     seen = set[Path]()
     roots = list(dict.fromkeys(path.absolute().parent for path in files))
     for _ in range(above + 1):

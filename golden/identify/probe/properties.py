@@ -34,14 +34,16 @@ def _nothing_assumed(ins: Instruction, finding: Finding) -> bool:
 class Property:
     """One row of the comparison.
 
-    find: measures; returns None if the property has no meaning for the unit. declared: the value in the spec,
-    in the words of the cell; None if the spec says nothing that a probe can check. against: names of
-    golden/identify/diagnose/mutations (a regular expression) of the units with another value of the property;
-    captured results are searched for refutations of them.
-    unseen: variations that no recorded operands can reveal; empty if there are none. assumed: whether the
-        model's
-    value has no source, so that it stands for any. fault: the parameter of a campaign's planted fault that
-    changes the property. of_sum: its probe reads only the sums that PROBED names.
+    Attributes:
+        find: measures; returns None if the property has no meaning for the unit.
+        declared: the value in the spec, in the words of the cell; None if the spec says nothing that a probe
+            can check.
+        against: names of golden/identify/diagnose/mutations (a regular expression) of the units with another
+            value of the property; captured results are searched for refutations of them.
+        unseen: variations that no recorded operands can reveal; "" if there are none.
+        assumed: whether the model's value has no source, so that it stands for any.
+        fault: the parameter of a campaign's planted fault that changes the property.
+        of_sum: whether its probe reads only the sums that PROBED names.
     """
 
     slug: str
