@@ -7,8 +7,9 @@ output, or lets an accumulator add while a clear or another register goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from rtl_tb.dut.matching import CONTROL_ROLES, MAIN, SURE, Candidate, Match, words_of
 from rtl_tb.dut.ports import Module, Port
@@ -36,9 +37,15 @@ def decide(found: Match, module: Module, structure: Structure | None, state: boo
         _no_further_resets(found, module, structure)
     if structure is not None and state:
         _find_clear(found, module, structure)
+    _find_roles(found, module, structure, state)
+    if structure is not None:
+        _find_polarities(found, _Seen(found, module, structure))
+
+
+def _find_roles(found: Match, module: Module, structure: Structure | None, state: bool) -> None:
     if "enable" not in found.roles and "in_valid" not in found.roles:
         if structure is not None:
-            _find_valid(found, module, structure, state)
+            _find_valid(found, module, structure)
         return
     if any(found.roles[role].method for role in ("enable", "in_valid") if role in found.roles):
         return
@@ -91,11 +98,15 @@ def _no_further_resets(found: Match, module: Module, structure: Structure) -> No
 
 def _find_clear(found: Match, module: Module, structure: Structure) -> None:
     """What sets the accumulator to a constant with one of its values clears it: not what no name says to be a
-    clear and does not, but what is called a valid or an enable and does it with 0."""
+    clear and does not, but what is called a valid or an enable and does it with 0, or any other input."""
     kept = structure.registers_at([module.ports[name] for name in _ports_of(found, "d")])
+    runs = [module.ports[name] for role in ("in_valid", "enable") for name in _ports_of(found, role)]
 
     def clears(name: str, value: str) -> bool:
-        return bool(kept) and kept <= structure.set_to_constants({value: [module.ports[name]]})
+        port = module.ports[name]
+        given = {value: [port], "1" if value == "0" else "0": []}
+        given["1"] = [*given["1"], *(each for each in runs if each is not port)]
+        return bool(kept) and kept <= structure.set_to_constants(given)
 
     for name in _ports_of(found, "clear") if found.scores.get("clear", SURE) < SURE else ():
         if kept and not clears(name, "0") and not clears(name, "1"):
@@ -104,6 +115,10 @@ def _find_clear(found: Match, module: Module, structure: Structure) -> None:
         for name in _ports_of(found, role):
             if clears(name, "0") and not clears(name, "1"):
                 found.roles["clear"] = found.roles.pop(role)
+    for port in _free(found, module) if "clear" not in found.roles and "load" not in found.roles else ():
+        if clears(port.name, "0") != clears(port.name, "1"):
+            found.roles["clear"] = Candidate((port.name,), "input", 1, words_of(port.name))
+            return
 
 
 def _ports_of(found: Match, role: str) -> tuple[str, ...]:
@@ -123,6 +138,15 @@ def _free(found: Match, module: Module) -> list[Port]:
 def at_once(found: Match, module: Module, structure: Structure) -> bool:
     """Whether every operand reaches the result without a register."""
     return _Seen(found, module, structure).combinational
+
+
+def depth_of(found: Match, module: Module, structure: Structure) -> int:
+    """How many registers lie between the first operand and the result, on the shortest way of each; of ways
+    through memories 1 for one register, and else 2."""
+    seen = _Seen(found, module, structure)
+    ways = [structure.distance(one, seen.data) for one in seen.operands]
+    known = [way for way in ways if way is not None]
+    return max(known, default=0) if len(known) == len(ways) else seen.stages
 
 
 def registers_of(found: Match, module: Module, structure: Structure) -> dict[str, int]:
@@ -215,6 +239,9 @@ class _Seen:
         )
         self.stages = self.structure.stages(self.data)
         self.known = self.combinational or self.stages > 0
+        reset = next(iter(self._ports("reset")), None)
+        shape = self.structure.reset(reset) if reset is not None else None
+        self.reset = reset, shape is not None and shape.active_low
 
     def _ports(self, role: str) -> list[Port]:
         each = self.found.roles.get(role)
@@ -223,10 +250,17 @@ class _Seen:
     def stops(self, role: str) -> bool:
         """Whether the port of a role stops every register before the result and its valid."""
         (port,) = self._ports(role)
-        reset = next(iter(self._ports("reset")), None)
-        shape = self.structure.reset(reset) if reset is not None else None
+        return bool(self.stopped_by(port))
+
+    def stopped_by(self, port: Port, assumed: Mapping[str, Sequence[Port]] = MappingProxyType({})) -> str:
+        """The value of a port that stops every register before the result and its valid while others have
+        `assumed` values; "" where none does."""
         ends = [*self.data, *self._ports("out_valid")]
-        return bool(self.structure.stops(port, ends, reset, shape is not None and shape.active_low))
+        return self.structure.stops(port, ends, *self.reset, assumed)
+
+    def takes(self, ports: Sequence[Port]) -> dict[str, str]:
+        """The values of ports with which registers take the operands."""
+        return self.structure.loads(ports, self.operands, *self.reset, behind=0)
 
     def travels(self, role: str) -> list[str]:
         """The outputs of one bit to which the port of a role comes through registers: the one that is called
@@ -295,9 +329,9 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
         else:  # the wrapper could not stop the unit with it
             found.tied[found.roles.pop("enable").ports[0]] = GOES_ON
         return
-    # 3. A valid that stops all, without one of the result, is an enable, unless it says what counts.
+    # 3. A valid that stops all, without one of the result, is an enable, unless one register alone obeys it.
     if valid and not enable and "out_valid" not in found.roles and seen.stops("in_valid"):
-        if seen.stages > 1 and not state:
+        if seen.stages > 1:
             found.roles["enable"] = found.roles.pop("in_valid")
         elif not state and not _VALIDS & set(valid.words):
             found.remarks["in_valid"] = f"or enable: {valid.ports[0]}; {_ONE_REGISTER}"
@@ -308,13 +342,11 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
         found.remarks["enable"] = f"or input: {{valid: {enable.ports[0]}}}; {_ONE_REGISTER}"
 
 
-def _find_valid(found: Match, module: Module, structure: Structure, state: bool) -> None:
+def _find_valid(found: Match, module: Module, structure: Structure) -> None:
     """Gives the valid of the result an input as its fellow where no name says that it is one: one that comes
-    to it through registers, and through which no operand does. Without a valid of the result, an input that
-    stops every register is the enable."""
+    to it through registers, and through which no operand does."""
     end = found.roles.get("out_valid")
     if end is None:
-        _find_enable(found, module, structure, state)
         return
     output = module.ports[end.ports[0]]
     pulses = [port.name for port in _free(found, module) if structure.reaches_later(port, output)]
@@ -329,16 +361,38 @@ def _find_valid(found: Match, module: Module, structure: Structure, state: bool)
         found.remarks["in_valid"] = f"it comes to {output.name} through registers{others}"
 
 
-def _find_enable(found: Match, module: Module, structure: Structure, state: bool) -> None:
+def find_enable(
+    found: Match, module: Module, structure: Structure, state: bool, left: Sequence[str]
+) -> str | None:
+    """Of the inputs `left` without a role the one that stops every register while the others let registers
+    take operands: the enable, where no name says that there is an enable or a valid."""
     seen = _Seen(found, module, structure)
-    for port in _free(found, module) if seen.known and not seen.combinational else ():
-        found.roles["enable"] = Candidate((port.name,), "input", 1, words_of(port.name))
-        if seen.stops("enable"):
-            role = "in_valid" if state else "enable"  # what lets an accumulator add says what counts
-            found.roles[role] = found.roles.pop("enable")
+    if {"enable", "in_valid", "out_valid"} & found.roles.keys() or not seen.known or seen.combinational:
+        return None
+    controls = [module.ports[name] for name in left]
+    takes = seen.takes(controls)
+    for port in controls:
+        others = [each for each in controls if each is not port]
+        assumed = {value: [each for each in others if takes.get(each.name) == value] for value in "01"}
+        if port.width == 1 and (stop := seen.stopped_by(port, assumed)):
+            # What lets the only register of an accumulator add says what counts.
+            role = "in_valid" if state and seen.stages == 1 else "enable"
+            found.roles[role] = Candidate((port.name,), "input", 1, words_of(port.name))
             found.remarks[role] = "it stops every register"
-            return
-        del found.roles["enable"]
+            found.low[port.name] = stop == "1"
+            return port.name
+    return None
+
+
+def _find_polarities(found: Match, seen: _Seen) -> None:
+    """Whether enable and valid act with 0: the one does not stop with it, with the other registers take."""
+    for role in ("enable", "in_valid"):
+        for name in () if role in found.roles and found.roles[role].method else _ports_of(found, role):
+            port = seen.module.ports[name]
+            stop = seen.stopped_by(port)
+            runs = {"0": "1", "1": "0", "": seen.takes([port]).get(name, "")}[stop]
+            if runs in ("0", "1"):
+                found.low[name] = runs == "0"
 
 
 def _make_valid(found: Match, ends: Sequence[str], module: Module) -> None:

@@ -23,7 +23,18 @@ from golden.files.inputs import elsewhere
 from golden.model.instruction import Instruction
 from golden.program.modes import ModeField, Modes
 from golden.vectors.word import RESULTS, Field, WordLayout
-from rtl_tb.dut.controls import Clear, answers_all, at_once, clear_of, clock_and_reset, decide, registers_of
+from rtl_tb.dut.controls import (
+    Clear,
+    answers_all,
+    at_once,
+    clear_of,
+    clock_and_reset,
+    decide,
+    depth_of,
+    find_enable,
+    must_stay,
+    registers_of,
+)
 from rtl_tb.dut.description import PLACEHOLDER
 from rtl_tb.dut.headers import tops
 from rtl_tb.dut.keys import MOST_BEATS
@@ -104,13 +115,16 @@ class _Roles:
     """Whether the operands reach the result without a register."""
 
     stages: int = 0
-    """Registers one behind the other before the result: 1, or 2 for more; 0 where that is not known."""
+    """Registers from the operands to the result, on the shortest way; 0 where that is not known."""
 
     registers: dict[str, int] = field(default_factory=dict)
     """How many registers lie between each operand and the result, if these are not equally many."""
 
     loading: dict[str, str] = field(default_factory=dict)
     """Inputs that let a register take an operand, and the value with which they do."""
+
+    stays: bool = False
+    """Whether the valid of the operands has to stay until the result is there."""
 
     turn: str | None = None
     """An input that lets a register take the operands which come first, and stops the others meanwhile."""
@@ -241,7 +255,7 @@ def draft(
     unit = _instruction(candidates[0]) if candidates else None
     layout = _layout(module, unit) if unit else None
     # 3. The role of each port; without known registers names alone decide, and the draft says so.
-    read = "" if vhdl or not _may_have_clock(module) else structure_of(replace(design, top=module.name))
+    read = structure_of(replace(design, top=module.name), edition) if _may_have_clock(module) else ""
     structure = read if isinstance(read, Structure) else None
     roles = _roles(module, unit, structure)
     if structure is None and (reset := roles.port("reset")) is not None:
@@ -297,10 +311,14 @@ def _in_beats(roles: _Roles, unit: Instruction | None, layout: WordLayout | None
         or not 1 < beats <= MOST_BEATS
         or unit is None
         or unit.state
-        or not roles.port("in_valid")
+        or not (roles.port("in_valid") or roles.port("enable"))
     ):
         return 1, ""
+    if "in_valid" not in roles.found.roles:  # what stops a unit says which transfers count
+        roles.found.roles["in_valid"] = roles.found.roles.pop("enable")
     marks = {end: [n for n in roles.left if words & set(words_of(n))][:1] for end, words in _ENDS.items()}
+    # What lets a register take the sum marks the last transfer, whatever it is called.
+    marks["last"] = marks["last"] or [name for name in roles.left if roles.loading.get(name) == "1"][:1]
     roles.left[:] = [name for name in roles.left if [name] not in marks.values()]
     return beats, f", beats: {beats}" + "".join(f", {end}: {n[0]}" for end, n in marks.items() if n)
 
@@ -415,7 +433,7 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     if structure is not None and structure.has_registers:
         clock_and_reset(found, module, structure)
     decide(found, module, structure, state)
-    bare = structure is not None and not structure.has_registers and at_once(found, module, structure)
+    bare = structure is not None and not structure.has_registers and at_once(found, module, structure, state)
     if bare:  # Chisel gives every module clock and reset
         for role in ("clock", "reset"):
             if (each := found.roles.pop(role, None)) is not None:
@@ -425,9 +443,8 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     # 4. How the controls act, as registers show it. Roles change only where several valids are found.
     roles = _Roles(found, modes=modes, flags=flags)
     if structure is not None:
-        roles.at_once = at_once(found, module, structure)
+        roles.at_once = at_once(found, module, structure, state)
         roles.clear = clear_of(found, module, structure)
-        roles.stages = structure.stages([module.ports[name] for name in roles.ports("d")])
         reset = roles.port("reset")
         roles.reset = structure.reset(module.ports[reset]) if reset else None
     roles.reset_clears = (
@@ -457,6 +474,10 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     # 6. Operands and a result that no name showed take one of these, marked as a guess.
     _take_what_is_left(roles, module, fields)
     if structure is not None:
+        enable = None if roles.valids else find_enable(found, module, structure, state, roles.left)
+        roles.left[:] = [name for name in roles.left if name != enable]
+        roles.stays = not roles.valids and must_stay(found, module, structure)
+        roles.stages = depth_of(found, module, structure)
         roles.registers = registers_of(found, module, structure)
         _find_loads(roles, module, structure)
     if "d" not in found.roles and roles.open:
@@ -684,11 +705,18 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None, beats: str 
     lines.append("handshake:")
     out_valid = roles.port("out_valid")
     given = [_with_beats(each, beats) for each in _input(roles)] if clock else []
+    if roles.stays and len(given) == 1 and not beats:
+        held = given[0].partition(GUESS)[0].replace("}", ", hold: released}", 1)
+        given = [f"{held}{GUESS}: {out_valid} needs it, and is cleared without it"]
     if given and out_valid:
         out_ready = roles.port("out_ready")
         ready = bool(roles.port("in_ready") or out_ready or any(ready for _, ready, _ in roles.valids))
         lines.append(f"  kind: {'valid_ready' if ready else 'valid'}")
-        lines += [*given, _side("output", out_valid, out_ready, _doubt(roles, "out_valid", "out_ready"))]
+        answer = _side(roles, "output", out_valid, out_ready, _doubt(roles, "out_valid", "out_ready"))
+        if roles.stays:
+            plain_valid = f"valid: {_scalar(out_valid)}"
+            answer = answer.replace(plain_valid, f"valid: {{port: {_scalar(out_valid)}, level: true}}", 1)
+        lines += [*given, answer]
         lines += [] if ready else ["  # interval: 1    # cycles from one set of operands to the next"]
     elif clock:
         enable = roles.port("enable")
@@ -700,7 +728,9 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None, beats: str 
         if roles.turn is not None:
             why = "it loads an operand, and the sum waits for it"
             lines.append(f"  input: {{valid: {roles.turn}}}{GUESS}: {why}")
-        lines += [_marked(f"  enable: {_signal(enable)}", roles.guess("enable"))] if enable else []
+        lines += (
+            [_marked(roles, f"  enable: {_signal(roles, enable)}", roles.guess("enable"))] if enable else []
+        )
         cycles = max(_cycles_later(roles, role) for role in MAIN) + 1
         lines += [
             f"  interval: {cycles}"
@@ -708,7 +738,7 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None, beats: str 
             else "  # interval: 1    # cycles from one set of operands to the next"
         ]
         if unit is not None and unit.state and not given:
-            ones = [name for name in roles.left if module.ports[name].width == 1]
+            ones = [name for name in roles.left if module.ports[name].width == 1 and not roles.stages]
             if ones:
                 roles.left.remove(ones[0])
                 others = f", or {_some(ones[1:])}" if ones[1:] else ""
@@ -739,7 +769,7 @@ def _latency(roles: _Roles, beats: str) -> str:
         return "  latency: 0    # the operands reach the result without a register"
     if not roles.reset_clears and roles.clear.given != "before_operands" and not beats:
         return "  latency: measure    # or the number of cycles"
-    why = "one register" if roles.stages == 1 else "or more; count the registers"
+    why = counted(roles.stages, "register") if roles.stages else "or more; count the registers"
     return f"  latency: {max(roles.stages, 1)}{GUESS}: {why} between the operands and the result"
 
 
@@ -749,17 +779,19 @@ def _input(roles: _Roles, ready: bool = True) -> list[str]:
     if not roles.valids:
         valid = roles.port("in_valid")
         doubt = _doubt(roles, "in_valid", *(["in_ready"] if ready else []))
-        return [_side("input", valid, roles.port("in_ready") if ready else None, doubt)] if valid else []
+        return (
+            [_side(roles, "input", valid, roles.port("in_ready") if ready else None, doubt)] if valid else []
+        )
     readies = [name for _, name, _ in roles.valids if name]
     if not ready or not readies or not all(operands for _, _, operands in roles.valids):
-        names = ", ".join(_signal(valid) for valid, _, _ in roles.valids)
+        names = ", ".join(_signal(roles, valid) for valid, _, _ in roles.valids)
         more = f"; with {', '.join(readies)}: a list of {{operands, valid, ready}}" if readies else ""
-        return [_by_name(f"  input: {{valid: [{names}]}}") + f"{GUESS}: all of them are needed{more}"]
+        return [_by_name(roles, f"  input: {{valid: [{names}]}}") + f"{GUESS}: all of them are needed{more}"]
     lines = ["  input:"]
     for valid, name, operands in roles.valids:
-        words = f"operands: [{', '.join(operands)}], valid: {_signal(valid, 'ready' if name else '')}"
-        words += f", ready: {_signal(name)}" if name else ""
-        lines.append(_marked(f"    - {{{words}}}", _left_to(roles, operands)))
+        words = f"operands: [{', '.join(operands)}], valid: {_signal(roles, valid, 'ready' if name else '')}"
+        words += f", ready: {_signal(roles, name)}" if name else ""
+        lines.append(_marked(roles, f"    - {{{words}}}", _left_to(roles, operands)))
     return lines
 
 
@@ -772,28 +804,31 @@ def _doubt(roles: _Roles, *names: str) -> str:
     return next((mark for name in names if (mark := roles.guess(name))), "")
 
 
-def _side(side: str, valid: str, ready: str | None, doubt: str = "") -> str:
+def _side(roles: _Roles, side: str, valid: str, ready: str | None, doubt: str = "") -> str:
     signals = {"valid": valid} | ({"ready": ready} if ready else {})
     waits = {} if not ready else {"input": {"valid": "ready"}, "output": {"ready": "valid"}}[side]
-    words = ", ".join(f"{role}: {_signal(name, waits.get(role, ''))}" for role, name in signals.items())
-    return _marked(f"  {side}: {{{words}}}", doubt)
+    words = ", ".join(
+        f"{role}: {_signal(roles, name, waits.get(role, ''))}" for role, name in signals.items()
+    )
+    return _marked(roles, f"  {side}: {{{words}}}", doubt)
 
 
-def _signal(name: str, fellow: str = "") -> str:
-    """A signal of the handshake; active low where its name says so. One that may be active only while its
-    fellow is waits for that."""
+def _signal(roles: _Roles, name: str, fellow: str = "") -> str:
+    """A signal of the handshake; active low where registers show it, or else its name says so. One that may
+    be active only while its fellow is waits for that."""
     if fellow and (name.startswith("EN_") or "yumi" in words_of(name)):
         return f"{{port: {_scalar(name)}, only_if: {fellow}}}"
-    return _signal_of(name, _LOW.search(name.rpartition(".")[2]) is not None)
+    by_name = _LOW.search(name.rpartition(".")[2]) is not None
+    return _signal_of(name, roles.found.low.get(name, by_name))
 
 
 def _signal_of(name: str, low: bool) -> str:
     return f"{{port: {_scalar(name)}, active: low}}" if low else _scalar(name)
 
 
-def _marked(line: str, doubt: str) -> str:
+def _marked(roles: _Roles, line: str, doubt: str) -> str:
     """A line of the handshake with the mark of a polarity that is guessed, or else that of a doubt."""
-    marked = _by_name(line)
+    marked = _by_name(roles, line)
     return marked if GUESS in marked else marked + doubt
 
 
@@ -802,9 +837,10 @@ def _is_low(roles: _Roles, reset: str) -> bool:
     return roles.reset.active_low if roles.reset else _RESET_LOW.search(reset) is not None
 
 
-def _by_name(line: str) -> str:
+def _by_name(roles: _Roles, line: str) -> str:
     """A line of the handshake, marked where a polarity is guessed."""
-    return f"{line}{GUESS}: polarity by name" if "active: low" in line else line
+    low = re.findall(r"port: (\S+), active: low", line)
+    return f"{line}{GUESS}: polarity by name" if set(low) - roles.found.low.keys() else line
 
 
 # Ports ------------------------------------------------------------------------------------------------------
@@ -910,8 +946,16 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _shared_port(module: Module, roles: _Roles, fields: Mapping[str, Field]) -> dict[str, str]:
-    """The places of the operands in one port that has all of them, as entries of an array or side by side."""
+    """The places of the operands in one port that has all of them, as entries of an array or side by side; or
+    of two, where the port of one has exactly so many bits more as the other one needs."""
     main = [name for name in MAIN if name in fields]
+    missing = [name for name in main if not roles.ports(name)]
+    for name in main if len(missing) == 1 else ():
+        ports = [module.ports[each] for each in roles.ports(name)]
+        wide = fields[name].width + fields[missing[0]].width
+        if len(ports) == 1 and ports[0].width == wide and not (ports[0].unpacked or ports[0].packed):
+            place = f"port: {_scalar(ports[0].name)}, partial: true"
+            return {name: f"{{{place}}}", missing[0]: f"{{{place}, lsb: {fields[name].width}}}"}
     total, lone = sum(fields[name].width for name in main), [name for name in main if roles.ports(name)]
     names = [*roles.left, *(port for name in lone for port in roles.ports(name))]
     for name in names if len(lone) < 2 < 1 + len(main) else ():

@@ -187,13 +187,15 @@ class Candidate:
 @dataclass
 class Match:
     """What was found: the candidate of each role, and of roles that are not sure the others that may be
-    it, or another remark; and controls that have no role, with what they are."""
+    it, or another remark; controls that have no role, with what they are; and of signals of which registers
+    show the polarity whether they are active low."""
 
     roles: dict[str, Candidate] = field(default_factory=dict)
     doubts: dict[str, list[str]] = field(default_factory=dict)
     scores: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     tied: dict[str, str] = field(default_factory=dict)
+    low: dict[str, bool] = field(default_factory=dict)
 
 
 def match(module: Module, fields: Mapping[str, Field] | None, state: bool = False) -> Match:

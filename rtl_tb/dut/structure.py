@@ -13,11 +13,13 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rtl_tb.dut.port_fields import places
 from rtl_tb.dut.ports import Design, Port
 from rtl_tb.dut.translated import read_by
+from rtl_tb.dut.vhdl import Vhdl, to_verilog
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import translators
 
@@ -69,45 +71,40 @@ class _Register:
         return [bit for bit in (*self.d, *enables) if isinstance(bit, int)]
 
 
-def structure_of(design: Design) -> Structure | str:
-    """The structure of a design's top module; where there is no Yosys with slang, or it refuses the design,
-    the reason."""
+def structure_of(design: Design, vhdl: Vhdl | None = None) -> Structure | str:
+    """The structure of a design's top module, of `vhdl` that of GHDL's synthesis; where there is no Yosys
+    with slang, or one of them refuses the design, the reason."""
     if design.types or design.top is None:
         return "it has parameters that are types"
-    seconds = 60.0  # for Yosys: a draft does not wait longer; names decide then
+    seconds = 60.0  # for Yosys and GHDL each: a draft does not wait longer; names decide then
     try:
         with tempfile.TemporaryDirectory(prefix="mmagold_structure_") as name:
             what = f"the module {design.top}"
+            if vhdl is not None:
+                design = to_verilog(design, vhdl, Path(name), seconds)
             read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=seconds)
             modules = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))["modules"]
     except RtlError as error:
         return " ".join(str(error).split())
     module = modules.get(design.top)
-    return Structure(module) if module is not None else f"its netlist has no module {design.top}"
+    if module is None:
+        return f"its netlist has no module {design.top}"
+    if vhdl is not None:  # its names are those of the source, in capital letters or not
+        module["ports"] = {name.lower(): port for name, port in module["ports"].items()}
+    return Structure(module)
 
 
 _EDGE = r"\b(pos|neg)edge\s+{0}\b"
-_AT_ONCE = (
-    r"\bif\s*\(?\s*{0}\s*=\s*'([01])'\s*\)?\s*then(?:(?!\bend\s+process\b).)*?\belsif\b[^;]*?(?:_edge|'event)"
-)
-_TESTED = r"\b{0}\s*=\s*'([01])'"
-_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|--[^\n]*", re.S)
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 
 
 def reset_by_text(sources: Iterable[Path], name: str) -> Reset | None:
-    """How a reset acts, as the processes say it that wait for its edge or, in VHDL, that test it before the
-    clock; None where none does, or where they differ. For a text that Yosys does not read."""
+    """How a reset acts, as the processes say it that wait for its edge; None where none does, or where they
+    differ. For a text that Yosys does not read."""
     texts = [_COMMENTS.sub(" ", path.read_text(encoding="utf-8", errors="replace")) for path in sources]
-
-    def found(pattern: str) -> set[str]:
-        each = re.compile(pattern.format(re.escape(name)), re.S | re.I)
-        return {level for text in texts for level in each.findall(text)}
-
-    edges, at_once, tested = found(_EDGE), found(_AT_ONCE), found(_TESTED)
-    for levels, low, synchronous in ((edges, "neg", False), (at_once, "0", False), (tested, "0", True)):
-        if levels:
-            return Reset(levels == {low}, synchronous) if len(levels) == 1 else None
-    return None
+    each = re.compile(_EDGE.format(re.escape(name)))
+    edges = {edge for text in texts for edge in each.findall(text)}
+    return Reset(edges == {"neg"}, False) if len(edges) == 1 else None
 
 
 class Structure:
@@ -137,6 +134,9 @@ class Structure:
         if port is None:
             return ()
         found: list[Bit] = []
+        alone = self._ports.get(port.name.replace(".", "_")) if "." in port.name else None
+        if alone is not None:  # GHDL's synthesis makes a port of each field
+            return tuple(dict.fromkeys(alone["bits"]))
         at, width = places(port)
         for name, index, lsb in at:
             whole = self._ports.get(name, {}).get("bits", ())
@@ -171,19 +171,31 @@ class Structure:
         low = active[0] > active[1]
         return Reset(low, not at_once[0 if low else 1])
 
-    def stops(self, control: Port, outputs: Sequence[Port], reset: Port | None, low: bool) -> bool | None:
-        """Whether an input stops every register before these outputs, with one of its values; None where
-        there is no register, or nothing is known."""
+    def stops(
+        self,
+        control: Port,
+        outputs: Sequence[Port],
+        reset: Port | None,
+        low: bool,
+        assumed: Mapping[str, Sequence[Port]] = MappingProxyType({}),
+    ) -> str:
+        """The value with which an input stops every register before these outputs while the reset is inactive
+        and ports have `assumed` values; "" where none does, there is no register, or nothing is known."""
         bits = self.bits(control)
         ends = [bit for port in outputs for bit in self.bits(port)]
         if len(bits) != 1 or not ends:
-            return None
+            return ""
         before = [self._registers[at] for at in self._registers_before(ends)]
         if not before:
-            return None
+            return ""
         idle: Values = dict.fromkeys(self.bits(reset), "1" if low else "0")
-        runs = [self._behind_latches({**idle, bits[0]: value}) for value in "01"]
-        return any(all(each.latch or _is_constant(each, values) for each in before) for values in runs)
+        for value, ports in assumed.items():
+            idle |= {bit: value for port in ports for bit in self.bits(port)}
+        for value in "01":
+            values = self._behind_latches({**idle, bits[0]: value})
+            if all(each.latch or _is_constant(each, values) for each in before):
+                return value
+        return ""
 
     def set_to_constants(self, assumed: Mapping[str, Sequence[Port]]) -> set[int]:
         """The registers that take a constant at the next edge where these ports have these values; none where

@@ -41,6 +41,7 @@ _BROKEN = re.compile(
     r"(?:^(?P<said>[^*\n]+)\n)?^\*+ GHDL Bug occurred.*?^Exception (?P<raised>[^\n]*)",
     re.DOTALL | re.MULTILINE,
 )
+_MODULE = re.compile(r"^module (\w+)", re.MULTILINE)
 _DIRECTION = re.compile(r"^\+-(?P<name>\S+) \[port (?P<direction>\w+)\]$")
 _BIT = re.compile(r"^\.[^.(]+\([^)]*\)\.(?P<path>.+): [0-9A-F]+ net: -?\d+$")
 _RTI = re.compile(r"^(?P<indent> *)ghdl_rtik_(?P<kind>\w+)(?:, D=\d+)?(?:, sloc=[\d:]+)?[:;] (?P<text>.*)$")
@@ -334,6 +335,36 @@ def read_entity(design: Design, vhdl: Vhdl) -> Entity:
                     f"{simulator.version_text} refused {what}: {first_complaint(text)}{why * bool(alone)}"
                 ) from error
     return _entity(top, text.splitlines())
+
+
+def to_verilog(design: Design, vhdl: Vhdl, folder: Path, limit: float) -> Design:
+    """The design as GHDL synthesises it: Verilog in a file of the folder. A port is a vector and has the name
+    that the source writes; of a record, each field is a port, as request_valid.
+
+    Args:
+        limit: seconds that GHDL may take.
+
+    Raises:
+        SimulatorMissing, SimulatorTooOld: there is no GHDL. ElaborationError: it refuses the design.
+    """
+    simulator, what = simulators.ghdl(), f"the entity {design.top}"
+    top = analyse(simulator, vhdl, design.sources, folder, design.top, what)
+    generics = [f"-g{key}={value}" for key, value in (design.parameters or {}).items()]
+    words = ["--synth", *vhdl.options, "--out=verilog", *generics, top]
+    log = folder / "synthesis.log"
+    try:
+        text = simulators.run(
+            [*simulator.start, *words], folder=folder, env=simulator.env, log=log, timeout=limit
+        )
+    except ToolFailed as error:
+        raise no_build(error, simulator.version_text, what, first_complaint(error.text)) from error
+    modules = [found for found in _MODULE.finditer(text) if found[1].lower() == top]
+    if not modules:
+        raise ElaborationError(f"the synthesis of {simulator.version_text} has no module {top}")
+    file = folder / "synthesised.v"
+    begin = text.index("module ")  # behind what GHDL says of the source
+    file.write_text(text[begin:], encoding="utf-8")
+    return Design((file,), modules[-1][1])
 
 
 def _entity(top: str, lines: Sequence[str]) -> Entity:

@@ -369,7 +369,7 @@ def test_the_port_of_the_only_mode_is_named_after_it(tmp_path: Path) -> None:
 def test_a_reset_without_a_clock_is_tied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name, to the level at which the unit runs, without Yosys, too, as its valid; sources may be a
     pattern."""
-    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda *_: "no Yosys")
     drafted_unit(
         tmp_path,
         "module m (input rst_l, start, input signed [7:0] a, b, input signed [31:0] c, "
@@ -428,7 +428,7 @@ def test_a_weight_whose_load_stops_the_sum(tmp_path: Path) -> None:
 
 def test_streams_that_are_interfaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The valid and the ready of each lie in the interface of their operand."""
-    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda *_: "no Yosys")
     (tmp_path / "m.sv").write_text(
         "interface stream (input logic clk); logic valid, ready; logic [7:0] data; logic [0:0] strb;\n"
         "  modport sink (input valid, data, strb, output ready);\n"
@@ -447,7 +447,7 @@ def test_streams_that_are_interfaces(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_an_element_in_ports_of_one_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The draft says how many bits each port has, and ties what says that the factors are signed."""
-    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda *_: "no Yosys")
     bits = ", ".join(f"{name}{at}" for name in "ab" for at in range(8))
     text = drafted_unit(
         tmp_path,
@@ -463,7 +463,7 @@ def test_floats_in_ports_of_sign_exponent_and_fraction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Called in front or behind, for operands in the order of the ports; a sign alone is none."""
-    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda _: "no Yosys")
+    monkeypatch.setattr("rtl_tb.dut.init.structure_of", lambda *_: "no Yosys")
     (tmp_path / "unit.yaml").write_text(
         "unit: m\nshape: {k: 1}\nformats: {a: bf16, b: bf16, d: bf16}\nsteps:\n  - multiply: {to: products}\n"
         "  - round: {of: products, rounding: toward_zero, overflow: ieee, zero: signed}\n"
@@ -500,7 +500,7 @@ def test_a_processing_element(tmp_path: Path) -> None:
         "    end\nendmodule\n",
         "accumulator: state\nclear: alone\n",
     )
-    assert "  kind: latency" in text and "  latency: 1  # GUESS: one register" in text
+    assert "  kind: latency" in text and "  latency: 1  # GUESS: 1 register" in text
     assert "  input: {valid: [a_v_in, b_v_in]}" in text
     assert ports_of(text) == {
         "a": "a_in",
@@ -553,3 +553,33 @@ def test_a_package_that_several_files_include_refuses_nothing(tmp_path: Path) ->
     (tmp_path / "mul.sv").write_text(f"{package}module mul {ports}; assign d = a * b; endmodule\n")
     with pytest.raises(ElaborationError, match="Duplicate declaration of package: 'p'"):
         draft(files)
+
+
+def test_registers_before_the_sum_make_an_enable(tmp_path: Path) -> None:
+    """What stops the product as well as the sum says nothing of which cycles count; what empties the sum is
+    found whatever it is called, and the registers give the latency."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, input rst_n, input ce, input fresh, input signed [7:0] a, b, "
+        "output reg signed [31:0] y);\n  reg signed [7:0] x, w;\n  reg signed [15:0] p;\n"
+        "  always @(posedge clk or negedge rst_n)\n"
+        "    if (!rst_n) begin x <= 0; w <= 0; p <= 0; y <= 0; end\n"
+        "    else if (ce) begin x <= a; w <= b; p <= x * w; y <= fresh ? 0 : y + p; end\nendmodule\n",
+        "accumulator: state\n",
+    )
+    assert "  enable: ce\n" in text and "  latency: 3  # GUESS" in text and "  idle: zero" in text
+    assert "  clear: {port: fresh, given: before_operands}\n" in text
+
+
+def test_what_stops_a_sum_says_which_cycles_count(tmp_path: Path) -> None:
+    """It is active low, as its register shows, and another input comes before it."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, input rst, input put, input [31:0] start_in, input wait_now, "
+        "input signed [7:0] left_in, top_in, output reg signed [31:0] y);\n"
+        "  always @(posedge clk) if (rst) y <= 0; else if (put) y <= start_in; "
+        "else if (!wait_now) y <= y + left_in * top_in;\nendmodule\n",
+        "accumulator: state\n",
+    )
+    assert "  input: {valid: {port: wait_now, active: low}}  # GUESS: it stops every register\n" in text
+    assert "  put: 0" in text

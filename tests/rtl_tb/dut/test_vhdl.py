@@ -353,3 +353,63 @@ def test_a_port_without_bits_is_left_alone(tmp_path):
     (tmp_path / "dut.yaml").write_text(text)
     options = Options("cocotb", "ghdl", count=20, failures=None, build=tmp_path / "build")
     assert check(tmp_path / "dut.yaml", options).passed
+
+
+_CELL = """library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+package links is
+  type link is record
+    W : signed(7 downto 0);
+    S : signed(19 downto 0);
+  end record;
+end package;
+library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+use work.links.all;
+entity Cell is
+  generic (MORE : natural := 1);
+  port (CLK, RST, GO : in std_logic; X : in signed(7 downto 0); LEFT_IN : in link;
+    Y : out signed(19 downto 0));
+end entity;
+architecture two of Cell is
+  signal held : signed(7 downto 0);
+  signal product : signed(15 downto 0);
+begin
+  process (CLK) begin
+    if rising_edge(CLK) then
+      if RST = '1' then
+        held <= (others => '0');
+        product <= (others => '0');
+        Y <= (others => '0');
+      elsif GO = '1' then
+        held <= X;
+        product <= held * LEFT_IN.W;
+        Y <= resize(product, 20) + LEFT_IN.S;
+      end if;
+    end if;
+  end process;
+end architecture;
+"""
+
+
+@ghdl
+def test_the_registers_of_a_unit_in_vhdl_decide(tmp_path):
+    """GHDL's synthesis shows them, also behind fields of records: an enable is no guess, and what joins
+    behind a register comes later. The draft passes."""
+    (tmp_path / "cell.vhd").write_text(_CELL)
+    (tmp_path / "unit.yaml").write_text(
+        "unit: cell\ntitle: a cell\nshape: {k: 1}\n"
+        "define_formats: {s20: {kind: integer, storage: 32, bits: 20, signed: true}}\n"
+        "formats: {a: s8, b: s8, c: s20, d: s20}\nsteps:\n  - multiply: {to: products}\n"
+        "  - sum: {of: [products, c], to: total}\n"
+        "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    text = draft([tmp_path / "cell.vhd"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
+    assert "  enable: go\n" in text and "  a: x\n" in text
+    assert "  b: {port: left_in.w, later: 1}" in text and "  c: {port: left_in.s, later: 2}" in text
+    (tmp_path / "dut.yaml").write_text(text)
+    options = Options("cocotb", "ghdl", count=100, failures=None, build=tmp_path / "build")
+    report = check(tmp_path / "dut.yaml", options)
+    assert report.passed
