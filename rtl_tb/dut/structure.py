@@ -28,7 +28,14 @@ Bit = int | str
 Values = dict[Bit, Bit]
 """What each bit is under an assumption: a constant, or a bit that it is a copy of."""
 _FILE = "structure.json"
-_COMMANDS = ("flatten", "memory -nomap -nordff", "opt_clean", f"write_json {_FILE}")
+_WORDS = 32
+"""Words of an array that is taken for so many registers: a delay line, no memory."""
+_COMMANDS = (
+    "flatten",
+    *("memory_collect", f"memory_map r:SIZE<={_WORDS}", "opt_expr", "opt_clean"),
+    *("memory -nomap -nordff", "opt_clean"),
+    f"write_json {_FILE}",
+)
 
 
 @dataclass(frozen=True)

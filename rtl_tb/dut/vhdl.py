@@ -101,12 +101,13 @@ def analyse(
         The top, which is found where it is None and only one entity can be it.
 
     Raises:
-        ElaborationError: GHDL refuses it, or a name is defined twice.
+        ElaborationError: GHDL refuses it, or a name that the top needs is defined twice.
     """
     origin: dict[str, Path] = {}
+    twice: dict[str, str] = {}
     for library, files in (*vhdl.libraries.items(), (_WORK, sources)):
         names = [_copied(path, folder, origin) for path in files]
-        _check_once(simulator, vhdl, names, folder, origin)
+        twice |= _defined_twice(simulator, vhdl, names, folder, origin)
         _ghdl(simulator, vhdl, ["-i", f"--work={library}", *names], folder, origin, what)
     if top is None:
         tops = _tops(simulator, vhdl, names, folder, origin)
@@ -114,6 +115,8 @@ def analyse(
             found = ", ".join(tops) or "none"
             raise ElaborationError(f"expected one top entity, found {found}; --top names the unit")
         top = tops[0]
+    for name in sorted(_reached(top, origin.values()) & twice.keys() if twice else ()):
+        raise ElaborationError(twice[name])
     said = _ghdl(simulator, vhdl, ["-m", top], folder, origin, what)
     if open_ones := list(dict.fromkeys(name.lower() for name in _UNBOUND.findall(said))):
         raise ElaborationError(
@@ -138,7 +141,8 @@ def _tops(
     """The entities of files of which no architecture has an instance (`ghdl --find-top` leaves out those with
     ports). Of several, those that no component declaration names: an architecture may declare an entity that
     it does not use. A declaration alone takes nothing: a package may hold that of the top."""
-    entities = [name for kind, name, _ in units_of(simulator, vhdl, names, folder) if kind == "entity"]
+    units = units_of(simulator, vhdl, names, folder)
+    entities = list(dict.fromkeys(name for kind, name, _ in units if kind == "entity"))
     texts = [
         re.sub(r"--[^\n]*", "", origin[name].read_text(encoding="utf-8", errors="replace")) for name in names
     ]
@@ -195,14 +199,16 @@ def units_of(
     return [(unit["kind"], unit["name"].lower(), (unit["of"] or "").lower()) for unit in found]
 
 
-def _check_once(
+def _defined_twice(
     simulator: Simulator,
     vhdl: Vhdl,
     names: Sequence[str],
     folder: Path,
     origin: Mapping[str, Path],
-) -> None:
-    """Refuses two units of one name in a library if their texts differ: the last would win without a word."""
+) -> dict[str, str]:
+    """The names of units that a library has twice with texts that differ, and what a message says of each:
+    the last would win without a word."""
+    found: dict[str, str] = {}
     home: dict[tuple[str, str], str] = {}
     texts = {name: _texts_of(origin[name]) for name in names}
     for name in names:
@@ -219,10 +225,27 @@ def _check_once(
             whole = (kind, unit, entity)
             differ = key in home and texts[name].get(whole, "") != texts[home[key]].get(whole)
             if differ or home.get(key) == name:
-                raise ElaborationError(
-                    f"{kind} {unit} is defined in {origin[home[key]]} and in {origin[name]}; name one of them"
-                )
+                places = f"{origin[home[key]]} and in {origin[name]}; name one of them"
+                once = f"{origin[name]} twice; remove one of them"
+                text = f"{kind} {unit} is defined in {once if home[key] == name else places}"
+                found.setdefault(entity or unit, text)
             home[key] = name
+    return found
+
+
+def _reached(top: str, files: Iterable[Path]) -> set[str]:
+    """The names of the units that the top needs: those whose names stand in the text of one that it needs."""
+    texts: dict[str, str] = {}
+    for path in files:
+        for (_, name, entity), text in _texts_of(path).items():
+            texts[entity or name] = f"{texts.get(entity or name, '')} {text.lower()}"
+    found, left = set[str](), [top.lower()]
+    while left:
+        name = left.pop()
+        if name in texts and name not in found:
+            found.add(name)
+            left += set(re.findall(r"\w+", texts[name])) & texts.keys()
+    return found
 
 
 _DECLARED = re.compile(

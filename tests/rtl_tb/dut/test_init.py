@@ -583,3 +583,29 @@ def test_what_stops_a_sum_says_which_cycles_count(tmp_path: Path) -> None:
     )
     assert "  input: {valid: {port: wait_now, active: low}}  # GUESS: it stops every register\n" in text
     assert "  put: 0" in text
+
+
+def test_words_of_an_array_are_registers(tmp_path: Path) -> None:
+    """A product that moves through an array of three meets c later, by as many cycles as there are words."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, input signed [7:0] a, b, input signed [31:0] c, output reg signed [31:0] d);\n"
+        "  reg signed [31:0] p [0:2];\n  integer i;\n  always @(posedge clk) begin\n"
+        "    p[0] <= a * b;\n    for (i = 1; i < 3; i = i + 1) p[i] <= p[i-1];\n    d <= p[2] + c;\n  end\n"
+        "endmodule\n",
+    )
+    assert "  c: {port: c, later: 3}  # GUESS" in text
+
+
+def test_an_enable_and_what_lets_the_sum_out_take_operands_in_beats(tmp_path: Path) -> None:
+    unit = _MAC.replace("c: s32, ", "").replace("STATE", "").replace(", c]", "]").replace("mac\n", "mac\n")
+    (tmp_path / "unit.yaml").write_text(unit.replace("shape: {k: 1}", "shape: {k: 4}"))
+    (tmp_path / "m.sv").write_text(
+        "module m (input clk, input rst, input go, input over, input signed [7:0] a, b, "
+        "output reg signed [31:0] y);\n  reg signed [31:0] s;\n"
+        "  always @(posedge clk) if (rst) begin s <= 0; y <= 0; end\n"
+        "    else if (go) begin s <= over ? 0 : s + a * b; if (over) y <= s + a * b; end\nendmodule\n"
+    )
+    text = draft([tmp_path / "m.sv"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
+    assert "  input: {valid: go, beats: 4, last: over}" in text
+    assert "  latency: 1  # GUESS" in text

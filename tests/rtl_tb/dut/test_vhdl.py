@@ -111,6 +111,21 @@ def test_a_name_that_is_defined_twice_is_refused(tmp_path):
 
 
 @ghdl
+def test_an_entity_that_the_top_does_not_need_may_be_defined_twice(tmp_path):
+    """A file of many operators has two of one name; only one that the top needs is refused."""
+    other = (
+        "library ieee; use ieee.std_logic_1164.all;\nentity other is port (x : in std_logic); end entity;\n"
+    )
+    other += "architecture {0} of other is begin end architecture;\n"
+    design = shapes(tmp_path)
+    file = tmp_path / "shapes.vhd"
+    file.write_text(f"{file.read_text()}\n{other.format('one')}{other.format('two')}")
+    assert read_entity(Design(design.sources, "shapes", parameters={"n": 3}), Vhdl()).name == "shapes"
+    with pytest.raises(ElaborationError, match=r"entity other is defined in .*shapes.vhd twice; remove one"):
+        read_entity(Design(design.sources, "other"), Vhdl())
+
+
+@ghdl
 def test_the_same_entity_in_two_files_is_no_conflict(tmp_path):
     """A package of components that each part of a design has a copy of."""
     design = shapes(tmp_path)
