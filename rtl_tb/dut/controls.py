@@ -39,7 +39,7 @@ def decide(found: Match, module: Module, structure: Structure | None, state: boo
         _find_clear(found, module, structure)
     _find_roles(found, module, structure, state)
     if structure is not None:
-        _find_polarities(found, _Seen(found, module, structure))
+        _find_polarities(found, _Seen(found, module, structure, state))
 
 
 def _find_roles(found: Match, module: Module, structure: Structure | None, state: bool) -> None:
@@ -49,7 +49,7 @@ def _find_roles(found: Match, module: Module, structure: Structure | None, state
         return
     if any(found.roles[role].method for role in ("enable", "in_valid") if role in found.roles):
         return
-    seen = None if structure is None else _Seen(found, module, structure)
+    seen = None if structure is None else _Seen(found, module, structure, state)
     if seen is None or not seen.known:
         _by_names(found)
     elif seen.combinational:
@@ -135,9 +135,10 @@ def _free(found: Match, module: Module) -> list[Port]:
     ]
 
 
-def at_once(found: Match, module: Module, structure: Structure) -> bool:
-    """Whether every operand reaches the result without a register."""
-    return _Seen(found, module, structure).combinational
+def at_once(found: Match, module: Module, structure: Structure, state: bool) -> bool:
+    """Whether every operand reaches the result without a register, and no part of it through one unless the
+    unit keeps it."""
+    return _Seen(found, module, structure, state).combinational
 
 
 def depth_of(found: Match, module: Module, structure: Structure) -> int:
@@ -167,6 +168,15 @@ def registers_of(found: Match, module: Module, structure: Structure) -> dict[str
         counts[role] = min(ways)
     one = counts.get("c") == 0 and structure.stages(results) == 1
     return counts if len(set(counts.values())) > 1 and (one or "out_valid" not in found.roles) else {}
+
+
+def must_stay(found: Match, module: Module, structure: Structure) -> bool:
+    """Whether the valid of the operands has to stay until the result is there: without it what the valid of
+    the result shows is cleared."""
+    if not {"in_valid", "out_valid"} <= found.roles.keys() or "in_ready" in found.roles:
+        return False
+    given, done = (module.ports[found.roles[role].ports[0]] for role in ("in_valid", "out_valid"))
+    return structure.cleared_by(given, "1" if found.low.get(given.name) else "0", done)
 
 
 def answers_all(found: Match, module: Module, structure: Structure, valids: Sequence[str]) -> bool:
@@ -230,12 +240,15 @@ class _Seen:
     found: Match
     module: Module
     structure: Structure
+    state: bool = False
 
     def __post_init__(self) -> None:
         operands = [port for role in MAIN for port in self._ports(role)]
         self.data, self.operands = self._ports("d"), operands
         self.combinational = bool(operands and self.data) and all(
-            any(self.structure.reaches(one, end, False) for end in self.data) for one in operands
+            any(self.structure.reaches(one, end, False) for end in self.data)
+            and (self.state or not any(self.structure.reaches_later(one, end) for end in self.data))
+            for one in operands
         )
         self.stages = self.structure.stages(self.data)
         self.known = self.combinational or self.stages > 0
@@ -366,7 +379,7 @@ def find_enable(
 ) -> str | None:
     """Of the inputs `left` without a role the one that stops every register while the others let registers
     take operands: the enable, where no name says that there is an enable or a valid."""
-    seen = _Seen(found, module, structure)
+    seen = _Seen(found, module, structure, state)
     if {"enable", "in_valid", "out_valid"} & found.roles.keys() or not seen.known or seen.combinational:
         return None
     controls = [module.ports[name] for name in left]

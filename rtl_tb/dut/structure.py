@@ -221,6 +221,13 @@ class Structure:
             if not each.memory and all(values.get(d, d) in ("0", "1") for d in each.d)
         }
 
+    def cleared_by(self, control: Port, value: str, output: Port) -> bool:
+        """Whether an input with this value sets the registers that an output shows to constants, while
+        without it one of them takes what a register gives: a count, or a pulse on its way."""
+        shown = self._cone(self.bits(output), False)[1]
+        fed = any(self._cone(self._registers[at].d, False)[1] for at in shown)
+        return fed and shown <= self.set_to_constants({value: [control]})
+
     def registers_at(self, outputs: Sequence[Port]) -> set[int]:
         """The registers that outputs show as they are."""
         return {self._of[bit] for port in outputs for bit in self.bits(port) if bit in self._of}

@@ -609,3 +609,50 @@ def test_an_enable_and_what_lets_the_sum_out_take_operands_in_beats(tmp_path: Pa
     text = draft([tmp_path / "m.sv"], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
     assert "  input: {valid: go, beats: 4, last: over}" in text
     assert "  latency: 1  # GUESS" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "held"),
+    [
+        # A count that starts over without `go`; d is there as long as it is given.
+        (
+            "logic [1:0] n; assign done = n == 3; assign d = p + (a[7] ? 0 : 0) + c;\n"
+            "  always @(posedge clk) begin p <= a * b; n <= !go ? 0 : n == 3 ? n : n + 1; end",
+            True,
+        ),
+        # Pulses that are cleared on their way.
+        (
+            "logic v; assign d = q + c;\n  always @(posedge clk) begin\n"
+            "    if (!go) begin v <= 0; done <= 0; p <= 0; q <= 0; end\n"
+            "    else begin v <= 1; done <= v; p <= a * b; q <= p; end\n  end",
+            True,
+        ),
+        # A pipeline, through which pulses travel.
+        (
+            "logic v; assign d = q + c;\n  always @(posedge clk) begin\n"
+            "    v <= go; done <= v; p <= a * b; q <= p; end",
+            False,
+        ),
+    ],
+)
+def test_a_start_that_must_stay(body: str, held: bool, tmp_path: Path) -> None:
+    """A result of which a part comes without a register is no combinational one."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input clk, input go, input signed [7:0] a, b, input signed [31:0] c, "
+        f"output logic done, output signed [31:0] d);\n  logic signed [31:0] p, q;\n  {body}\nendmodule\n",
+    )
+    assert ("  input: {valid: go, hold: released}  # GUESS: done needs it" in text) == held
+    assert ("  output: {valid: {port: done, level: true}}" in text) == held
+    assert ("  input: {valid: go}" in text) != held
+
+
+def test_two_operands_in_one_port(tmp_path: Path) -> None:
+    """A bias lies above the weights."""
+    text = drafted_unit(
+        tmp_path,
+        "module m (input signed [7:0] a, input [39:0] w, output signed [31:0] y);\n"
+        "  assign y = a * $signed(w[7:0]) + $signed(w[39:8]);\nendmodule\n",
+    )
+    assert "  b: {port: w, partial: true}  # GUESS" in text
+    assert "  c: {port: w, partial: true, lsb: 8}  # GUESS" in text
