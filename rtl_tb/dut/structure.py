@@ -125,9 +125,11 @@ class Structure:
             bit: at for at, each in enumerate(self._registers) for bit in each.q if isinstance(bit, int)
         }
         self._driver: dict[Bit, Mapping[str, Any]] = {}
+        self._inputs: dict[Bit, Sequence[Bit]] = {}
         for cell in cells:
             if not _is_register(cell):
                 self._driver.update(dict.fromkeys(_side(cell, "output"), cell))
+                self._inputs |= _inputs(cell)
         self._order = self._sorted(cells)
 
     @property
@@ -324,8 +326,8 @@ class Structure:
                 if through_registers and at not in registers:
                     left += self._registers[at].before
                 registers.add(at)
-            elif (cell := self._driver.get(bit)) is not None:
-                left += [each for each in _side(cell, "input") if isinstance(each, int)]
+            else:
+                left += [each for each in self._inputs.get(bit, ()) if isinstance(each, int)]
         return found, registers
 
     def _set_by(self, bit: Bit, value: str) -> tuple[int, int]:
@@ -387,6 +389,20 @@ def _side(cell: Mapping[str, Any], direction: str) -> list[Bit]:
     """The bits at the inputs or the outputs of a cell."""
     pins = cell["port_directions"]
     return [bit for pin, bits in cell["connections"].items() if pins[pin] == direction for bit in bits]
+
+
+def _inputs(cell: Mapping[str, Any]) -> dict[Bit, Sequence[Bit]]:
+    """The bits on which each bit at the output of a cell depends: of a multiplexer or a gate those at the
+    same place, so that the words of an array that one multiplexer moves stay apart."""
+    pins, ends = cell["connections"], _side(cell, "output")
+    kind = cell["type"].strip("$_").lower()
+    if kind not in ("mux", "pmux", "and", "or", "xor", "xnor", "not", "pos", "buf"):
+        return dict.fromkeys(ends, _side(cell, "input"))
+    width, signed = len(ends), str(cell["parameters"].get("A_SIGNED", "0"))[-1] == "1"
+    sides = [pins.get(side, []) for side in "AB"]  # of a $pmux, B has a word for each bit of S
+    words = [side[at : at + width] for side in sides for at in range(0, len(side), width)]
+    columns = zip(*(_extended(word, width, signed) for word in words), strict=True)
+    return {bit: [*pins.get("S", []), *column] for bit, column in zip(ends, columns, strict=True)}
 
 
 def _is_register(cell: Mapping[str, Any]) -> bool:

@@ -585,12 +585,15 @@ def test_what_stops_a_sum_says_which_cycles_count(tmp_path: Path) -> None:
     assert "  put: 0" in text
 
 
-def test_words_of_an_array_are_registers(tmp_path: Path) -> None:
-    """A product that moves through an array of three meets c later, by as many cycles as there are words."""
+@pytest.mark.parametrize("edges", ["posedge clk", "posedge clk or posedge clear"])
+def test_words_of_an_array_are_registers(edges: str, tmp_path: Path) -> None:
+    """A product that moves through an array of three meets c later, by as many cycles as there are words; all
+    of them are cleared at once."""
     text = drafted_unit(
         tmp_path,
-        "module m (input clk, input signed [7:0] a, b, input signed [31:0] c, output reg signed [31:0] d);\n"
-        "  reg signed [31:0] p [0:2];\n  integer i;\n  always @(posedge clk) begin\n"
+        "module m (input clk, input clear, input signed [7:0] a, b, input signed [31:0] c, "
+        "output reg signed [31:0] d);\n  reg signed [31:0] p [0:2];\n  integer i;\n"
+        f"  always @({edges})\n    if (clear) for (i = 0; i < 3; i = i + 1) p[i] <= 0;\n    else begin\n"
         "    p[0] <= a * b;\n    for (i = 1; i < 3; i = i + 1) p[i] <= p[i-1];\n    d <= p[2] + c;\n  end\n"
         "endmodule\n",
     )
