@@ -88,17 +88,13 @@ def structure_of(design: Design, vhdl: Vhdl | None = None) -> Structure | str:
         with tempfile.TemporaryDirectory(prefix="mmagold_structure_") as name:
             what = f"the module {design.top}"
             if vhdl is not None:
-                design = to_verilog(design, vhdl, Path(name), seconds)
+                design = to_verilog(design, vhdl, Path(name), what, seconds)
             read_by(translators.yosys(), design, _COMMANDS, Path(name), what, limit=seconds)
             modules = json.loads((Path(name) / _FILE).read_text(encoding="utf-8"))["modules"]
     except RtlError as error:
         return " ".join(str(error).split())
     module = modules.get(design.top)
-    if module is None:
-        return f"its netlist has no module {design.top}"
-    if vhdl is not None:  # its names are those of the source, in capital letters or not
-        module["ports"] = {name.lower(): port for name, port in module["ports"].items()}
-    return Structure(module)
+    return Structure(module) if module is not None else f"its netlist has no module {design.top}"
 
 
 _EDGE = r"\b(pos|neg)edge\s+{0}\b"

@@ -16,6 +16,7 @@ from rtl_tb import engines
 from rtl_tb.check.check import check_dut
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.result import Edit
@@ -74,6 +75,14 @@ def test_a_line_of_verilog_has_its_line_of_vhdl(dut: Dut, tmp_path: Path) -> Non
     assert unit.origin(2) is None, "a port"
     edit = Edit(origin.file, origin.line, text[minus - 1].strip(), "8'b1", "8'b0", origin.text)
     assert edit.phrase().endswith(", which GHDL's synthesis makes of `d <= sum - more;`,")
+
+
+def test_a_source_in_capital_letters(dut: Dut, tmp_path: Path) -> None:
+    """Names of VHDL have no case, and those of the top are written small, as dut.yaml has them."""
+    (tmp_path / "plus.vhd").write_text(VHDL.upper())
+    made = verilog_of(dut, tmp_path / "made")
+    assert made.top == "plus"
+    assert set(read_ports(Design(made.sources, made.top)).ports) == {"a", "b", "d"}
 
 
 def test_a_verilog_with_other_results_is_refused(
