@@ -35,7 +35,7 @@ from rtl_tb.check.options import (
     Options,
     affordable,
 )
-from rtl_tb.check.other_outputs import compare_other_outputs, uncompared_bits
+from rtl_tb.check.other_outputs import run_other_outputs, uncompared_bits
 from rtl_tb.check.outside_influences import outside_influences, signals_with_several_drivers
 from rtl_tb.check.record import END, VERDICT, Check
 from rtl_tb.check.source_text import synthesised, text_of_run
@@ -161,10 +161,12 @@ def watch_outputs(state: Check, _report: Progress) -> Check:
     """Outputs that are no results, of which the description says what they have, are looked at."""
     if not state.passed:
         return state
-    watched = compare_other_outputs(state.run, state.options.engine, state.verdict)
-    if watched is None or watched.passed:
+    others = run_other_outputs(state.run, state.options.engine)
+    if others is None or not others.failures:
         return state
-    return replace(state, verdict=watched, turned=True)
+    outcome = state.verdict.outcome
+    outcome = replace(outcome, failures=[*outcome.failures, *others.failures])
+    return replace(state, verdict=replace(state.verdict, outcome=outcome), other_outputs=others)
 
 
 def run_under_traffic(state: Check, report: Progress) -> Check:

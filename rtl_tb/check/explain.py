@@ -28,7 +28,7 @@ from rtl_tb.check.record import DIAGNOSIS, EXAMPLE, Check
 from rtl_tb.check.under_traffic import TrafficFault, isolate_traffic
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.budget import Budget
-from rtl_tb.runs.example import smallest
+from rtl_tb.runs.example import run_of, smallest
 from rtl_tb.runs.hypotheses import explain_results
 from rtl_tb.runs.initiation_interval import initiation_interval
 from rtl_tb.runs.verdict import Verdict
@@ -77,7 +77,8 @@ class _Work:
         verdict, job: the run to explain: the one without traffic, if the arithmetic also fails there.
         calm: that run; None if traffic changes nothing.
         search: the search in the text, which begins while hypotheses are tried.
-        synthesised: of a unit in VHDL, the text for that search.
+        synthesised: of a unit in VHDL, the Verilog of its synthesis, if that has the same results. All stages
+            run it, since it is a hundred times as fast.
         notes: what could not be done, as hints.
     """
 
@@ -101,10 +102,22 @@ class _Work:
         return bool(self.verdict.outcome.failures) and not self.verdict.failed.any()
 
     @property
+    def in_verilog(self) -> bool:
+        """Whether the run to explain is one of the synthesised text."""
+        return self.synthesised is not None and self.job.dut.vhdl is None
+
+    @property
+    def _of_the_text(self) -> tuple[Verdict, Job]:
+        """The run of the text in which changes are tried."""
+        if self.synthesised is None or self.in_verilog:
+            return self.verdict, self.job
+        return self.synthesised.verdict, self.synthesised.job
+
+    @property
     def to_repair(self) -> Verdict:
         """The verdict for the search in the text. A run that breaks the handshake counts there as one without
         answers, so that a change has to keep the handshake."""
-        verdict = self.verdict if self.synthesised is None else self.synthesised.verdict
+        verdict, _ = self._of_the_text
         if not self.handshake_alone:
             return verdict
         return replace(verdict, missing=np.ones(len(verdict.vectors), np.bool_))
@@ -113,10 +126,15 @@ class _Work:
     def job_to_repair(self) -> Job:
         """The run that shows it. A trial of a change ends with its last result; so idle cycles before others
         have to show a result that belongs to no vector."""
-        job = self.job if self.synthesised is None else self.synthesised.job
+        _, job = self._of_the_text
         if not self.handshake_alone or job.traffic.idle:
             return job
         return replace(job, traffic=replace(job.traffic, idle=TRAFFIC.idle))
+
+    @property
+    def engine(self) -> str:
+        """The engine of the run to explain."""
+        return self.verdict.outcome.engine
 
     @property
     def takes_turns(self) -> bool:
@@ -136,6 +154,12 @@ def explain(state: Check, report: Progress, budget: Budget, on_part: OnPart) -> 
     """Adds the explanation to a failed check, stage by stage, as far as the budget goes; `on_part` gets the
     smallest operands and the diagnosis as soon as they are there."""
     work = _Work(state.verdict, state.run, report, budget)
+    if state.other_outputs is not None:
+        return lines_of_other_outputs(state, work)
+    _synthesise(state, work)
+    # X and Z, and what happens in single cycles, are explained by the unit itself.
+    if work.synthesised is not None and not (work.verdict.unknown.any() or work.verdict.outcome.failures):
+        work.verdict, work.job = work.synthesised.verdict, work.synthesised.job
     state = without_traffic(state, work)
     if work.handshake_alone:
         state = state.hinted(reasons.handshake_hint(work.verdict))
@@ -152,12 +176,22 @@ def explain(state: Check, report: Progress, budget: Budget, on_part: OnPart) -> 
         return search_in_the_text(state, work)
 
 
+def lines_of_other_outputs(state: Check, work: _Work) -> Check:
+    """A change of the text that makes another output right, for a unit whose results are all right."""
+    assert state.other_outputs is not None
+    for work.job, work.verdict in state.other_outputs.runs[:1]:
+        _synthesise(state, work)
+        with _search_begun(state, work):
+            return search_in_the_text(state, work)
+    return state
+
+
 def without_traffic(state: Check, work: _Work) -> Check:
     """Runs without idle cycles, backpressure and resets: vectors that are then right are the
     handshake's fault, vectors that are still wrong the arithmetic's. The two are explained separately."""
     work.report("looking at what traffic does", 0, 0)
     with work.given_up("what traffic does is not known"):
-        work.calm = isolate_traffic(work.verdict, state.engine, work.job)
+        work.calm = isolate_traffic(work.verdict, work.engine, work.job)
     if work.calm is not None and work.arithmetic:
         work.verdict, work.job = work.calm.verdict, work.calm.job
     return _hinted(state, work, [] if work.calm is None else [work.calm.sentence])
@@ -170,7 +204,10 @@ def smallest_operands(state: Check, work: _Work) -> Check:
     work.report("looking for the smallest operands that fail", 0, 0)
     minimising = partial(work.report, "minimising")
     with work.given_up("the smallest operands that fail are not known"):
-        example = smallest(work.verdict, state.engine, work.job, minimising, work.budget.rest(_ENDS.example))
+        example = smallest(work.verdict, work.engine, work.job, minimising, work.budget.rest(_ENDS.example))
+        if work.in_verilog and not example.is_of(run_of(state.engine, state.run, example.place)):
+            left = work.budget.rest(_ENDS.example)
+            example = smallest(state.verdict, state.engine, state.run, minimising, left)
         state = replace(state, example=example)
     return _hinted(state, work)
 
@@ -201,7 +238,7 @@ def examples_of_faults(state: Check, work: _Work) -> Check:
     with work.given_up("the smallest operands of each fault are not known"):
         state = replace(state, difference=find_difference(state))
         each = reasons.examples_of_faults(
-            work.verdict, state.engine, work.job, found, _for_hypotheses(state, work)
+            work.verdict, work.engine, work.job, found, _for_hypotheses(state, work)
         )
         state = replace(state, faults=tuple(each))
     return _hinted(state, work)
@@ -218,9 +255,9 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
         hints += reasons.swapped_ports(job.dut, found)
         # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
         if (found is None or not found.explains or verdict.outcome.failures) and job.dut.netlist is None:
-            further_apart = initiation_interval(verdict, state.engine, job)
+            further_apart = initiation_interval(verdict, work.engine, job)
             hints[:0] = [] if further_apart is None else [further_apart.sentence]
-        hints += declaration_initialisers(verdict, job.dut) if verdict.wrong.any() else []
+        hints += declaration_initialisers(verdict, state.run.dut) if verdict.wrong.any() else []
     return _hinted(state, work, hints)
 
 
@@ -228,13 +265,10 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
     """A change of the text that makes the results right, if the diagnosis does not explain them, or
     only by several faults or by a symptom. Then a further change for what traffic makes wrong, and last the
     unit that the DUT is, if that was requested."""
-    requested, job, found = state.options.repair, work.job, state.diagnosis
-    budget = _for_text(state, work)
-    own = job.dut.sources == state.dut.sources  # the designer's text, not one made of it
+    dut, found, budget = state.run.dut, state.diagnosis, _for_text(state, work)
     unexplained = _differs(work.to_repair) and (found is None or not found.explains)
     vague = found is not None and (not found.explained_by_one or found.explained_by_symptom)
-    there = own and (job.dut.vhdl is None or work.synthesised is not None)
-    if requested != 0 and there and (unexplained or vague):
+    if _searched(state, work) and (unexplained or vague):
         made = "the unit keep the handshake" if work.handshake_alone else "these results right"
         repairs, hints = repair(
             work.to_repair, work.job_to_repair, work.report, budget, unexplained, made, work.search
@@ -244,19 +278,19 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
         state = replace(state, repairs=tuple(repairs)).hinted(*hints)
         if _outdone(repairs, found):
             state = replace(state, diagnosis=None, difference=None, faults=())
-    if work.calm is not None and work.arithmetic and requested != 0 and job.dut.vhdl is None:
+    if work.calm is not None and work.arithmetic and _searched(state, work) and dut.vhdl is None:
         held = [one.held_to(f"right {work.calm.without}") for one in state.repairs]
         state = replace(state, repairs=tuple(held))
         repairs, hints = repair_traffic(state, work.calm, state.run, work.report, budget.rest())
         state = replace(state, repairs=(*state.repairs, *repairs)).hinted(*hints)
     if unexplained and not state.repairs:
         with work.given_up("what the lint says is not known"):
-            state = state.hinted(*reasons.lint(work.verdict, job.dut, work.budget))
+            state = state.hinted(*reasons.lint(work.verdict, dut, work.budget))
     if state.options.dissect and unexplained:
         from rtl_tb.check import dissection
 
         with work.given_up("the DUT was not dissected"):
-            unit = dissection.dissect(job, state.engine, state.options.dissect, work.report)
+            unit = dissection.dissect(state.run, state.engine, state.options.dissect, work.report)
             state = replace(state, dissection=unit)
     return _hinted(state, work)
 
@@ -310,29 +344,36 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
     """Begins the search in the text, if there will be one, while hypotheses are tried."""
     from rtl_tb.locate.search import Search
 
-    requested, job = state.options.repair, work.job
-    own = job.dut.sources == state.dut.sources
-    if requested != 0 and own and job.dut.vhdl is not None:
-        _synthesise(work)
-    if requested == 0 or not own or not _differs(work.to_repair):
+    if not _searched(state, work) or not _differs(work.to_repair):
         yield
         return
     several = len(os.sched_getaffinity(0)) > 1
     origin = None if work.synthesised is None else work.synthesised.origin
-    fresh = partial(_fresh, state, work.job_to_repair)
     drawn = state.engine == "fast" and state.options.vectors is None
+    # A change that makes another output right keeps the results.
+    kept = state.run if state.other_outputs is not None else work.job_to_repair
+    fresh: Callable[[], Job] | None = partial(_fresh, state, kept) if drawn else None
+    if fresh is None and state.other_outputs is not None:
+        fresh = partial(replace, state.run)
     work.search = Search(
         work.to_repair,
         work.job_to_repair,
         _for_text(state, work),
         several,
         origin,
-        fresh=fresh if drawn else None,
+        fresh=fresh,
     )
     try:
         yield
     finally:
         work.search.end()
+
+
+def _searched(state: Check, work: _Work) -> bool:
+    """Whether changes are tried in the text: it is the designer's, not one made of it, and Verilog, or there
+    is Verilog with the same results."""
+    dut = work.job_to_repair.dut
+    return state.options.repair != 0 and state.run.dut.sources == state.dut.sources and dut.vhdl is None
 
 
 def _fresh(state: Check, job: Job) -> Job:
@@ -346,10 +387,14 @@ def _fresh(state: Check, job: Job) -> Job:
     return replace(job, vectors=vectors, traffic=affordable(state.options.traffic(TRAFFIC, count), vectors))
 
 
-def _synthesise(work: _Work) -> None:
-    """Makes the text for the search in a unit of VHDL."""
+def _synthesise(state: Check, work: _Work) -> None:
+    """Makes the Verilog of a unit in VHDL, if changes are to be tried."""
     from rtl_tb.locate.vhdl import synthesised
 
+    dut = work.job.dut
+    if state.options.repair == 0 or dut.vhdl is None or dut.sources != state.dut.sources:
+        return
+    work.report("reading GHDL's synthesis", 0, 0)
     with work.given_up("no change of the text was tried in what GHDL's synthesis makes of the unit"):
         work.synthesised = synthesised(work.job, work.verdict, work.job.build.absolute() / "synthesised")
 

@@ -4,21 +4,22 @@ gives these bits in place of the results."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from golden.vectors.vectorset import VectorSet
+from golden.vectors.vectorset import Bits, VectorSet
 from golden.vectors.word import RESULTS
-from rtl_tb import engines
 from rtl_tb.dut.bit_ranges import result_bit_ranges
 from rtl_tb.dut.description import Bit, Dut
 from rtl_tb.dut.exclude import Exclusion
+from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.dut.port_fields import find, places
 from rtl_tb.dut.wrapper import module_of, names_of, uncompared
 from rtl_tb.engines.job import FAILURE_KINDS, Job, ProtocolFailure, Traffic
-from rtl_tb.runs.verdict import Verdict
+from rtl_tb.runs.verdict import Verdict, verdict_of
 
 KIND = "other_output"
 Mask = npt.NDArray[np.bool_]
@@ -31,55 +32,81 @@ def uncompared_bits(dut: Dut) -> list[str]:
     return names_of([bit for bit in uncompared(dut) if bit[0].partition(".")[0] in free or bit[0] in free])
 
 
-def compare_other_outputs(job: Job, engine: str, verdict: Verdict) -> Verdict | None:
-    """The verdict with the failures of these outputs; None where dut.yaml says nothing of any.
+@dataclass(frozen=True)
+class OtherOutputs:
+    """Outputs that are wrong.
+
+    Attributes:
+        failures: what is wrong, in words.
+        runs: one for each word of these outputs, which stand there in place of the results.
+    """
+
+    failures: tuple[ProtocolFailure, ...]
+    runs: tuple[tuple[Job, Verdict], ...]
+
+
+def run_other_outputs(job: Job, engine: str) -> OtherOutputs | None:
+    """Runs the vectors for these outputs; None where dut.yaml says nothing of any.
 
     Raises:
         As the engine does.
     """
-    wanted = _ports(job.dut, job.vectors) | _unused(job.dut, job.vectors)
-    if not wanted:
+    ports, unused = _ports(job.dut, job.vectors), _unused(job.dut, job.vectors)
+    if not (ports or unused):
         return None
     # Where d may be anything, so may be what extends it.
     exclude, vectors = job.dut.exclude, job.vectors
     known = np.ones(len(vectors), np.bool_)
     if exclude is not None:
         known = ~exclude.of(vectors.instruction, vectors.operands, vectors.d)
-    said = {case.port.name for case in exclude.cases if case.port} if exclude is not None else set()
     # 1. One run for as many bits as the result has, since the wrapper gives them in its place. `failed`
     # groups the bits by what was wrong and where.
     failed: dict[tuple[str, bytes, bytes, bytes], list[Bit]] = {}
-    bits, size = list(wanted), job.dut.layout.result_width
-    for at in range(0, len(bits), size):
-        some = bits[at : at + size]
-        mine = replace(
-            job,
-            dut=replace(job.dut, watched=tuple(some)),
-            traffic=Traffic(seed=job.traffic.seed),
-            program=None,
-            waves=None,
-        )
-        outcome = engines.run(engine, mine)
-        words = job.dut.layout.pack_results(
-            {name: codes.reshape(job.vectors.results[name].shape) for name, codes in outcome.results.items()}
-        )
-        came = np.unpackbits(words, axis=1, bitorder="little")[:, : len(some)].astype(np.bool_)
-        for place, bit in enumerate(some):
-            counts = outcome.received & (known | (bit[0] in said))
-            wrong = np.flatnonzero((came[:, place] != wanted[bit]) & counts & ~outcome.unknown)
-            unknown = np.flatnonzero(outcome.unknown & counts)
-            # Bits of one cause, such as a lost sign, are wrong together.
-            for what, where in (("", wrong), ("X or Z", unknown)):
-                if len(where):
-                    key = (what, where.tobytes(), came[:, place].tobytes(), wanted[bit].tobytes())
-                    failed.setdefault(key, []).append(bit)
+    runs = []
+    size = job.dut.layout.result_width
+    for wanted, counts in ((ports, np.ones_like(known)), (unused, known)):
+        bits = list(wanted)
+        for at in range(0, len(bits), size):
+            some = bits[at : at + size]
+            mine = _watching(job, {bit: wanted[bit] for bit in some}, counts)
+            verdict = verdict_of(engine, mine)
+            if not verdict.failed.any():
+                continue
+            runs.append((mine, verdict))
+            came, numbers = _bits(mine.dut, verdict.outcome.results, len(some)), np.flatnonzero(counts)
+            for place, bit in enumerate(some):
+                wrong = (came[:, place] != wanted[bit][counts]) & verdict.wrong
+                # Bits of one cause, such as a lost sign, are wrong together.
+                for what, where in (("", numbers[wrong]), ("X or Z", numbers[verdict.unknown])):
+                    if len(where):
+                        key = (what, where.tobytes(), came[:, place].tobytes(), wanted[bit].tobytes())
+                        failed.setdefault(key, []).append(bit)
     # 2. One failure for each group.
     failures = []
     for (what, where_all, values, _), together in failed.items():
         numbers, answers = np.frombuffer(where_all, np.int64), np.frombuffer(values, np.bool_)
-        failures.append(_failure(job.dut, together, numbers, answers, wanted[together[0]], what))
-    outcome = replace(verdict.outcome, failures=[*verdict.outcome.failures, *failures])
-    return replace(verdict, outcome=outcome)
+        expected = (ports | unused)[together[0]]
+        failures.append(_failure(job.dut, together, numbers, answers, expected, what))
+    return OtherOutputs(tuple(failures), tuple(runs))
+
+
+def _watching(job: Job, wanted: dict[Bit, Mask], counts: Mask) -> Job:
+    """A run of the vectors that count, in which the results are these bits."""
+    vectors, dut = job.vectors, replace(job.dut, watched=tuple(wanted), compare=ComparePolicy())
+    words = np.zeros((len(vectors), dut.layout.result_width), np.bool_)
+    words[:, : len(wanted)] = np.stack(list(wanted.values()), axis=1)
+    expected = dut.layout.unpack_results(np.packbits(words, axis=1, bitorder="little"))
+    shaped = {name: codes.reshape(vectors.results[name].shape) for name, codes in expected.items()}
+    vectors = replace(vectors, d=shaped["d"], flags=shaped.get("flags"))
+    calm = Traffic(seed=job.traffic.seed)
+    mine = replace(job, dut=dut, vectors=vectors, traffic=calm, program=None, waves=None)
+    return mine if counts.all() else mine.at(np.flatnonzero(counts))
+
+
+def _bits(dut: Dut, results: Mapping[str, Bits], count: int) -> Mask:
+    """The first bits of each word of results, (vectors, count)."""
+    words = np.unpackbits(dut.layout.pack_results(results), axis=1, bitorder="little")
+    return words[:, :count].astype(np.bool_)
 
 
 def _failure(

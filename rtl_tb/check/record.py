@@ -15,6 +15,7 @@ from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.four_states import FourStates
 from rtl_tb.check.initial_values import UndrivenSignals
 from rtl_tb.check.options import Options
+from rtl_tb.check.other_outputs import OtherOutputs
 from rtl_tb.check.synthesis import Synthesis
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Traffic
@@ -81,9 +82,11 @@ class Check:
     the compare policy ignores."""
     job: Job | None = None
     whole: Job | None = None
+    other_outputs: OtherOutputs | None = None
+    """The outputs that are wrong, if all results are right."""
     turned: bool = False
     """Whether nothing is concluded from its results: it works with a signal of the other polarity or with
-    operands further apart, or its results are right, and another output is wrong."""
+    operands further apart."""
 
     def hinted(self, *hints: str) -> Check:
         """The same with further hints."""

@@ -932,7 +932,10 @@ class Search:
             len(self.verdict.vectors),
         )
         if repair.whole and self.fresh is not None:
-            other = replace(self.fresh(), dut=dut, build=job.build, program=job.program)
+            other = self.fresh()
+            same = other.dut.watched == dut.watched
+            dut = replace(dut, watched=other.dut.watched, compare=other.dut.compare)
+            other = replace(other, dut=dut, build=job.build, program=job.program if same else None)
             found = judge(other.vectors, engines.run(engine, other), dut.compare)
             wrong = max(int(found.failed.sum()), int(bool(found.outcome.failures)))
             repair = replace(repair, further=len(other.vectors), further_wrong=wrong)

@@ -48,6 +48,15 @@ class Example:
     place: tuple[int, int] | None = None
     """Row and column of the dot product, where the DUT takes tiles."""
 
+    def is_of(self, run: DutRun) -> bool:
+        """Whether a DUT gives the same results for it."""
+        if not self.alone:
+            return True
+        given = self.sequence or {name: np.asarray(codes)[None] for name, codes in self.operands.items()}
+        results, verdict = run.judged(given)
+        came = None if verdict.unknown[-1] else {name: int(codes[-1]) for name, codes in results.items()}
+        return came == self.came
+
     @property
     def expected(self) -> int:
         """The expected code of d."""

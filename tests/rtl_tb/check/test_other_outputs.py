@@ -73,6 +73,16 @@ def test_unused_bits_have_what_the_description_says(
         assert "y[16] to y[19] are always 0" in failure.text and "the sign of the result" in failure.text
 
 
+def test_the_line_of_another_output_that_is_wrong_is_named(tmp_path: Path) -> None:
+    checked(tmp_path, more=PORTS, err="a == 4'd15 && b == 4'd8")
+    found = check(
+        tmp_path / "dut.yaml", Options(count=1200, failures=None, repair=None, build=tmp_path / "b")
+    )
+    assert not found.verdict.failed.any() and "of other outputs" in headline(found.as_dict())
+    (edit,) = found.repairs[0].edits
+    assert (edit.file.name, edit.line) == ("top.v", 4) and found.repairs[0].further
+
+
 PORTS = "exclude: [{where: {a: 15, b: zero}, answer: {port: err}}]\n"
 
 
