@@ -349,7 +349,7 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
         return
     several = len(os.sched_getaffinity(0)) > 1
     origin = None if work.synthesised is None else work.synthesised.origin
-    drawn = state.engine == "fast" and state.options.vectors is None
+    drawn = work.to_repair.outcome.engine == "fast" and state.options.vectors is None
     # A change that makes another output right keeps the results.
     kept = state.run if state.other_outputs is not None else work.job_to_repair
     fresh: Callable[[], Job] | None = partial(_fresh, state, kept) if drawn else None

@@ -14,15 +14,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb import engines
+from rtl_tb.dut import vhdl
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.ports import Design
-from rtl_tb.dut.vhdl import to_verilog
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.simulators import simulators
 
 _ORIGIN = re.compile(r"^\s*/\* (?P<file>\S+):(?P<line>\d+):\d+\s+\*/$")
 _MODULE = re.compile(r"^module ")
+_MESSAGE = re.compile(r"^\S+:\d+:\d+:")
+_NO_VERILOG = {
+    r"^  (\w+) <= std_logic_vector\(abs \$signed\((\S+)\)\);": r"  assign \1 = $signed(\2) < 0 ? -\2 : \2;",
+    r"^  (\w+) <= (\S+) when (.+) else (\S+);": r"  assign \1 = \3 ? \2 : \4;",  # minimum, maximum
+    r"^  assign (\w+) = (\S+) (/|%) (\S+); // (?:sdiv|srem)": r"  assign \1 = $signed(\2) \3 $signed(\4);",
+    r"^  assign (\w+) = (\S+) % (\S+); // smod": (
+        r"  assign \1 = $signed(\2) % $signed(\3) != 0 && ($signed(\2) < 0) != ($signed(\3) < 0) ? "
+        r"$signed(\2) % $signed(\3) + $signed(\3) : $signed(\2) % $signed(\3);"
+    ),
+}
+"""Lines that GHDL 2.0 writes as VHDL, or without the sign, and what they mean in Verilog."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,29 @@ def synthesised(job: Job, verdict: Verdict, folder: Path) -> Synthesised:
 
 def verilog_of(dut: Dut, folder: Path) -> Dut:
     """A unit in VHDL as one of Verilog, which GHDL's synthesis writes; raises as `synthesised`."""
-    assert dut.vhdl is not None
-    design = Design(dut.sources, dut.top, parameters=dut.parameters)
-    made = to_verilog(design, dut.vhdl, folder, f"the DUT {dut.name}")
-    return replace(dut, sources=tuple(made.sources), top=str(made.top), parameters={}, vhdl=None)
+    simulator, unit = simulators.ghdl(), dut.vhdl
+    assert unit is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    top = vhdl.analyse(simulator, unit, dut.sources, folder, dut.top, f"the DUT {dut.name}")
+    generics = [f"-g{key}={value}" for key, value in dut.parameters.items()]
+    command = [*simulator.start, "--synth", *unit.options, *generics, "--out=verilog", top]
+    try:
+        said = simulators.run(
+            command,
+            folder=folder,
+            env=simulator.env,
+            log=folder / "synthesis.log",
+            timeout=simulators.build_limit(),
+        )
+    except simulators.ToolFailed as error:
+        raise RtlError(f"{simulator.version_text} refused it: {vhdl.first_complaint(error.text)}") from error
+    # A message may have further lines, which quote the VHDL: they come before the first module.
+    lines = [line for line in said.split("\n") if not _MESSAGE.match(line)]
+    first = next((at for at, line in enumerate(lines) if _MODULE.match(line)), 0)
+    text = "\n".join(lines[first:])
+    for written, meant in _NO_VERILOG.items():
+        text = re.sub(written, meant, text, flags=re.MULTILINE)
+    for copy, path in vhdl.copies(unit.files(dut.sources)).items():
+        text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
+    (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
+    return replace(dut, sources=(target,), top=top, parameters={}, vhdl=None)

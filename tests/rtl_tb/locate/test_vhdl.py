@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,6 @@ from rtl_tb import engines
 from rtl_tb.check.check import check_dut
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
-from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.result import Edit
@@ -77,12 +77,29 @@ def test_a_line_of_verilog_has_its_line_of_vhdl(dut: Dut, tmp_path: Path) -> Non
     assert edit.phrase().endswith(", which GHDL's synthesis makes of `d <= sum - more;`,")
 
 
-def test_a_source_in_capital_letters(dut: Dut, tmp_path: Path) -> None:
-    """Names of VHDL have no case, and those of the top are written small, as dut.yaml has them."""
-    (tmp_path / "plus.vhd").write_text(VHDL.upper())
-    made = verilog_of(dut, tmp_path / "made")
-    assert made.top == "plus"
-    assert set(read_ports(Design(made.sources, made.top)).ports) == {"a", "b", "d"}
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("abs a", lambda a, _: abs(a)),
+        ("minimum(a, b)", min),
+        ("maximum(a, b)", max),
+        ("a / b when b /= 0 else a", lambda a, b: int(a / b) if b else a),
+        ("a rem b when b /= 0 else a", lambda a, b: a - b * int(a / b) if b else a),
+        ("a mod b when b /= 0 else a", lambda a, b: a - b * (a // b) if b else a),
+    ],
+)
+def test_what_ghdl_writes_as_vhdl_is_verilog(
+    code: str, expected: Callable[[int, int], int], dut: Dut, tmp_path: Path
+) -> None:
+    text = VHDL.replace("unsigned", "signed").replace("sum <= a + b", f"sum <= {code}")
+    (tmp_path / "plus.vhd").write_text(text.replace("sum - more", "sum"))
+    made = verilog_of(replace(dut, parameters={}), tmp_path / "made")
+    vectors = default_set(dut.instruction, 500, 1)
+    job = Job(made, tmp_path / "b", vectors, "verilator")
+    signed = [vectors.operands[name].reshape(-1).astype(np.int8).tolist() for name in "ac"]
+    wanted = np.array([expected(a, c) for a, c in zip(*signed, strict=True)])
+    came = engines.run("fast", job).actual.reshape(-1)
+    assert (came == wanted.astype(np.uint8)).all()
 
 
 def test_a_verilog_with_other_results_is_refused(
