@@ -180,7 +180,6 @@ def lines_of_other_outputs(state: Check, work: _Work) -> Check:
     """A change of the text that makes another output right, for a unit whose results are all right."""
     assert state.other_outputs is not None
     for work.job, work.verdict in state.other_outputs.runs[:1]:
-        _synthesise(state, work)
         with _search_begun(state, work):
             return search_in_the_text(state, work)
     return state
@@ -254,8 +253,9 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
         hints += reasons.hints(verdict, job, found, work.budget.rest(_ENDS.late_hypotheses))
         hints += reasons.swapped_ports(job.dut, found)
         # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
-        if (found is None or not found.explains or verdict.outcome.failures) and job.dut.netlist is None:
-            further_apart = initiation_interval(verdict, work.engine, job)
+        unit = (state.verdict, state.engine, state.run) if work.in_verilog else (verdict, work.engine, job)
+        if (found is None or not found.explains or verdict.outcome.failures) and not state.run.dut.netlist:
+            further_apart = initiation_interval(*unit)
             hints[:0] = [] if further_apart is None else [further_apart.sentence]
         hints += declaration_initialisers(verdict, state.run.dut) if verdict.wrong.any() else []
     return _hinted(state, work, hints)

@@ -164,7 +164,8 @@ class Dut:
         vhdl: what a unit in VHDL needs in addition to its sources; None: it is Verilog or SystemVerilog.
         watched: bits of outputs that out_data carries in place of the results, from its lowest bit on: how
             outputs are looked at that are no results.
-        netlist: a file that holds the unit and its wrapper as one netlist, in the place of both.
+        netlist: a file in place of the wrapper that is written for the unit: the wrapper as a netlist, with
+            the unit or without it.
     """
 
     name: str

@@ -15,7 +15,10 @@ from pathlib import Path
 
 from rtl_tb import engines
 from rtl_tb.dut import vhdl
+from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.text import write
+from rtl_tb.dut.wrapper import INSTANCE, wrapper_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge
@@ -23,6 +26,7 @@ from rtl_tb.simulators import simulators
 
 _ORIGIN = re.compile(r"^\s*/\* (?P<file>\S+):(?P<line>\d+):\d+\s+\*/$")
 _MODULE = re.compile(r"^module ")
+_INSTANCE = re.compile(rf"^  (?P<module>\S+) {INSTANCE} \(", re.MULTILINE)
 _MESSAGE = re.compile(r"^\S+:\d+:\d+:")
 _NO_VERILOG = {
     r"^  (\w+) <= std_logic_vector\(abs \$signed\((\S+)\)\);": r"  assign \1 = $signed(\2) < 0 ? -\2 : \2;",
@@ -85,13 +89,14 @@ def synthesised(job: Job, verdict: Verdict, folder: Path) -> Synthesised:
 
 
 def verilog_of(dut: Dut, folder: Path) -> Dut:
-    """A unit in VHDL as one of Verilog, which GHDL's synthesis writes; raises as `synthesised`."""
+    """A unit in VHDL as one of Verilog, which GHDL's synthesis writes; raises as `synthesised`. Its wrapper
+    is synthesised, too, since ports of other types than vectors are others in Verilog."""
     simulator, unit = simulators.ghdl(), dut.vhdl
     assert unit is not None
     folder.mkdir(parents=True, exist_ok=True)
-    top = vhdl.analyse(simulator, unit, dut.sources, folder, dut.top, f"the DUT {dut.name}")
-    generics = [f"-g{key}={value}" for key, value in dut.parameters.items()]
-    command = [*simulator.start, "--synth", *unit.options, *generics, "--out=verilog", top]
+    write(around := folder / f"{NAME}.vhd", wrapper_of(dut))
+    top = vhdl.analyse(simulator, unit, [*dut.sources, around], folder, NAME, f"the DUT {dut.name}")
+    command = [*simulator.start, "--synth", *unit.options, "--out=verilog", top]
     try:
         said = simulators.run(
             command,
@@ -110,5 +115,9 @@ def verilog_of(dut: Dut, folder: Path) -> Dut:
         text = re.sub(written, meant, text, flags=re.MULTILINE)
     for copy, path in vhdl.copies(unit.files(dut.sources)).items():
         text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
-    (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
-    return replace(dut, sources=(target,), top=top, parameters={}, vhdl=None)
+    wrapper = text[text.index(f"\nmodule {NAME}") :]
+    unit_top = _INSTANCE.search(wrapper)
+    assert unit_top is not None
+    write(outer := folder / f"{NAME}.v", wrapper)
+    write(inner := folder / f"{dut.top}.v", text.removesuffix(wrapper))
+    return replace(dut, sources=(inner,), netlist=outer, top=unit_top["module"], parameters={}, vhdl=None)
