@@ -190,6 +190,31 @@ def run_under_traffic(state: Check, report: Progress) -> Check:
     return state if busy.passed else replace(state, verdict=busy, traffic=had)
 
 
+def run_in_verilog(state: Check, report: Progress) -> Check:
+    """Of a unit in VHDL GHDL runs few vectors. Many more run in the Verilog of its synthesis, if that has the
+    same results; GHDL decides on what fails there."""
+    drawn = state.options.vectors is None and not state.options.until_covered
+    if not (state.passed and state.dut.vhdl is not None and drawn and state.dut.level == "dot"):
+        return state
+    report("running further vectors in Verilog", 0, 0)
+    options = replace(state.options, count=vhdl.SPEED * len(state.vectors), drawn=None)
+    vectors, coverage = draw(state.dut, options)
+    requested = state.options.traffic(DEFAULT_TRAFFIC["cocotb"], len(vectors))
+    try:
+        found = vhdl.run_in_verilog(state.run, state.verdict, vectors, affordable(requested, vectors))
+    except RtlError as error:
+        return state.noted(f"no further vectors ran as Verilog: {error_line(error)}")
+    if found.confirmed is not None:
+        job, verdict = found.confirmed
+        return replace(state, job=job, whole=job, verdict=verdict)
+    if found.failed:
+        return state.noted(
+            f"in the Verilog of GHDL's synthesis {found.failed:,} are wrong that GHDL has right"
+        )
+    state = replace(state, coverage=coverage)
+    return state.noted(f"{len(vectors):,} further vectors ran as the Verilog of GHDL's synthesis: 0 differ")
+
+
 def accumulate_long(state: Check, report: Progress) -> Check:
     """An integer accumulator of the unit is filled until it overflows, in both directions."""
     if not (state.passed and (state.options.engine == "fast" or state.dut.vhdl is not None)):
@@ -293,6 +318,7 @@ VERDICT_STAGES: tuple[Stage, ...] = (
     read_again,
     watch_outputs,
     run_under_traffic,
+    run_in_verilog,
     accumulate_long,
     turn_polarities,
     try_initial_values,

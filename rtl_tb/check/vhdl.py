@@ -1,18 +1,26 @@
-"""What the verdict on a unit in VHDL does not cover, one sentence each: what nothing assigns, which results
-have 'U' and its like, and influences on the results other than the operands."""
+"""Of a unit in VHDL: the vectors that only its Verilog runs, and what the verdict does not cover, one
+sentence each: what nothing assigns, which results have 'U' and its like, and influences on the results
+other than the operands."""
 
 from __future__ import annotations
 
 import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from golden.errors import listed
+from golden.vectors.vectorset import VectorSet
+from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.vhdl import units_of
 from rtl_tb.engines import ghdl
-from rtl_tb.runs.verdict import Verdict
+from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.locate.vhdl import synthesised
+from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
 
 _KINDS = {
@@ -26,6 +34,42 @@ _KINDS = {
     re.compile(r"\bnow\b", re.IGNORECASE): "asks for the time of the simulation",
 }
 """Influences, by the constructs of the text."""
+
+
+SPEED = 40
+"""Vectors that Verilator runs in the time of one of GHDL: the counts that both run by default."""
+
+
+@dataclass(frozen=True)
+class InVerilog:
+    """A run of many vectors in the Verilog that GHDL's synthesis makes of a unit.
+
+    Attributes:
+        failed: how many of them fail there.
+        confirmed: the run of some of these in GHDL, with others, if it has a wrong result, too.
+    """
+
+    failed: int
+    confirmed: tuple[Job, Verdict] | None
+
+
+def run_in_verilog(job: Job, verdict: Verdict, vectors: VectorSet, traffic: Traffic) -> InVerilog:
+    """Runs vectors in the Verilog of a unit that passed; what fails there fails only if it does in GHDL.
+
+    Raises:
+        RtlError: there is no Verilog with the same results, see rtl_tb/locate/vhdl.py.
+    """
+    made = synthesised(job, verdict, job.build.absolute() / "synthesised").job
+    run = replace(made, vectors=vectors, traffic=traffic)
+    failed = np.flatnonzero(judge(vectors, engines.run("fast", run), made.dut.compare).failed)
+    if not len(failed):
+        return InVerilog(0, None)
+    # Failing vectors that GHDL runs, and as many others as before: an explanation needs both.
+    few = 500
+    chosen = vectors.with_history(np.union1d(failed[:few], np.arange(len(job.vectors))))
+    again = replace(job, vectors=vectors, traffic=traffic).at(chosen)
+    found = judge(again.vectors, engines.run("cocotb", again), job.dut.compare)
+    return InVerilog(len(failed), None if found.passed else (again, found))
 
 
 def notes(dut: Dut, verdict: Verdict) -> list[str]:

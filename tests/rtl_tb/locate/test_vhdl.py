@@ -102,6 +102,17 @@ def test_what_ghdl_writes_as_vhdl_is_verilog(
     assert (came == wanted.astype(np.uint8)).all()
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_fault_that_ghdl_runs_no_vector_of_is_found(wrong: bool, dut: Dut, tmp_path: Path) -> None:
+    rare = "sum <= a + b + 1 when a = 195 and b(7 downto 3) = 20 else a + b"
+    text = VHDL.replace("sum <= a + b", rare if wrong else "sum <= a + b")
+    (tmp_path / "plus.vhd").write_text(text.replace("sum - more", "sum"))
+    dut = replace(dut, parameters={})
+    result = check_dut(dut, Options(count=1700, failures=None, explain=False, build=tmp_path / "b"))
+    assert result.verdict.outcome.engine == "cocotb" and bool(result.verdict.failed.any()) == wrong
+    assert wrong or "68,000 further vectors" in " ".join(result.notes)
+
+
 def test_a_verilog_with_other_results_is_refused(
     dut: Dut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
