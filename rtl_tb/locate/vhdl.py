@@ -10,9 +10,11 @@ GHDL names the place of each operation in a comment above it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from golden.files.escape import SYSTEMVERILOG
 from rtl_tb import engines
 from rtl_tb.dut import vhdl
 from rtl_tb.dut.bit_ranges import NAME
@@ -23,9 +25,10 @@ from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge
 from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import Simulator
 
 _ORIGIN = re.compile(r"^\s*/\* (?P<file>\S+):(?P<line>\d+):\d+\s+\*/$")
-_MODULE = re.compile(r"^module ")
+_MODULE = re.compile(r"^(?:module|entity) ")
 _INSTANCE = re.compile(rf"^  (?P<module>\S+) {INSTANCE} \(", re.MULTILINE)
 _MESSAGE = re.compile(r"^\S+:\d+:\d+:")
 _NO_VERILOG = {
@@ -38,6 +41,12 @@ _NO_VERILOG = {
     ),
 }
 """Lines that GHDL 2.0 writes as VHDL, or without the sign, and what they mean in Verilog."""
+_CHOICES = re.compile(r"^    case \(\w+\)\n(?:      \S+: (?P<target>\w+) <= \S+;\n)+", re.MULTILINE)
+_OTHERS = re.compile(r"with \S+ select (?P<target>\w+) <=(?:\s+\S+ when \S+,)*\s+(?P<value>\S+) when others;")
+_OF_GHDL = {"begin", "else", "if", "negedge", "or", "posedge"}
+_RESERVED = re.compile(rf"(?<!\$)\b({'|'.join(sorted(SYSTEMVERILOG - _OF_GHDL))})\b")
+"""Words that Verilog reserves and VHDL does not: names, unless they begin a line of GHDL's."""
+_FIRST_WORD = re.compile(r"^[ (]*\w*")
 
 
 @dataclass(frozen=True)
@@ -96,23 +105,11 @@ def verilog_of(dut: Dut, folder: Path) -> Dut:
     folder.mkdir(parents=True, exist_ok=True)
     write(around := folder / f"{NAME}.vhd", wrapper_of(dut))
     top = vhdl.analyse(simulator, unit, [*dut.sources, around], folder, NAME, f"the DUT {dut.name}")
-    command = [*simulator.start, "--synth", *unit.options, "--out=verilog", top]
-    try:
-        said = simulators.run(
-            command,
-            folder=folder,
-            env=simulator.env,
-            log=folder / "synthesis.log",
-            timeout=simulators.build_limit(),
-        )
-    except simulators.ToolFailed as error:
-        raise RtlError(f"{simulator.version_text} refused it: {vhdl.first_complaint(error.text)}") from error
-    # A message may have further lines, which quote the VHDL: they come before the first module.
-    lines = [line for line in said.split("\n") if not _MESSAGE.match(line)]
-    first = next((at for at, line in enumerate(lines) if _MODULE.match(line)), 0)
-    text = "\n".join(lines[first:])
-    for written, meant in _NO_VERILOG.items():
-        text = re.sub(written, meant, text, flags=re.MULTILINE)
+    netlist = {
+        language: _synthesis(simulator, [*unit.options, "--latches", f"--out={language}", top], folder)
+        for language in ("verilog", "vhdl")
+    }
+    text = _in_words_of_verilog(netlist["verilog"], netlist["vhdl"])
     for copy, path in vhdl.copies(unit.files(dut.sources)).items():
         text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
     wrapper = text[text.index(f"\nmodule {NAME}") :]
@@ -121,3 +118,50 @@ def verilog_of(dut: Dut, folder: Path) -> Dut:
     write(outer := folder / f"{NAME}.v", wrapper)
     write(inner := folder / f"{dut.top}.v", text.removesuffix(wrapper))
     return replace(dut, sources=(inner,), netlist=outer, top=unit_top["module"], parameters={}, vhdl=None)
+
+
+def _synthesis(simulator: Simulator, arguments: Sequence[str], folder: Path) -> str:
+    """What GHDL's synthesis prints, from the first module or entity on: a message may have further lines,
+    which quote the VHDL."""
+    try:
+        said = simulators.run(
+            [*simulator.start, "--synth", *arguments],
+            folder=folder,
+            env=simulator.env,
+            log=folder / "synthesis.log",
+            timeout=simulators.build_limit(),
+        )
+    except simulators.ToolFailed as error:
+        raise RtlError(f"{simulator.version_text} refused it: {vhdl.first_complaint(error.text)}") from error
+    lines = [line for line in said.split("\n") if not _MESSAGE.match(line)]
+    first = next((at for at, line in enumerate(lines) if _MODULE.match(line)), 0)
+    return "\n".join(lines[first:])
+
+
+def _in_words_of_verilog(text: str, netlist: str) -> str:
+    """The Verilog of GHDL 2.0 without its errors: what it writes as VHDL, choices without their `when
+    others`, which the same netlist in VHDL has, and names that Verilog reserves."""
+    for written, meant in _NO_VERILOG.items():
+        text = re.sub(written, meant, text, flags=re.MULTILINE)
+    others = {found["target"]: _literal(found["value"]) for found in _OTHERS.finditer(netlist)}
+
+    def whole(case: re.Match[str]) -> str:
+        target = case["target"]
+        return f"{case[0]}      default: {target} <= {others[target]};\n" if target in others else case[0]
+
+    text = _CHOICES.sub(whole, text)
+    return "\n".join(line if _ORIGIN.match(line) else _without_reserved(line) for line in text.split("\n"))
+
+
+def _without_reserved(line: str) -> str:
+    begin = _FIRST_WORD.match(line)
+    rest = 0 if begin is None else begin.end()
+    return line[:rest] + _RESERVED.sub(r"\1_", line[rest:])
+
+
+def _literal(value: str) -> str:
+    """A literal of VHDL, or a name, in Verilog."""
+    if value[0] not in "\"'":
+        return value
+    bits = value.strip("\"'").replace("-", "x")
+    return f"{len(bits)}'b{bits}"

@@ -102,6 +102,26 @@ def test_what_ghdl_writes_as_vhdl_is_verilog(
     assert (came == wanted.astype(np.uint8)).all()
 
 
+def test_choices_latches_and_names_that_verilog_reserves(dut: Dut, tmp_path: Path) -> None:
+    body = """signal input, reg : unsigned(7 downto 0);
+begin
+  with a(1 downto 0) select input <= b when "00", a when "01", x"07" when others;
+  process (a, b) begin
+    if b(0) = '1' then reg <= a; end if;
+  end process;
+  d <= input;
+end;
+"""
+    text = VHDL[: VHDL.index("signal sum")] + body
+    (tmp_path / "plus.vhd").write_text(text)
+    made = verilog_of(replace(dut, parameters={}), tmp_path / "made")
+    vectors = default_set(dut.instruction, 500, 1)
+    a, b = (vectors.operands[name].reshape(-1).astype(int) for name in "ac")
+    chosen = np.where(a % 4 == 0, b, np.where(a % 4 == 1, a, 7))
+    came = engines.run("fast", Job(made, tmp_path / "b", vectors, "verilator")).actual.reshape(-1)
+    assert (came == chosen).all()
+
+
 @pytest.mark.parametrize("wrong", [False, True])
 def test_a_fault_that_ghdl_runs_no_vector_of_is_found(wrong: bool, dut: Dut, tmp_path: Path) -> None:
     rare = "sum <= a + b + 1 when a = 195 and b(7 downto 3) = 20 else a + b"
