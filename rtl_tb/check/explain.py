@@ -53,7 +53,7 @@ class _Ends:
     Attributes:
         example: the smallest operands that fail.
         hypotheses: the diagnosis, where it runs on a processor of its own.
-        text: the search in the text of the RTL.
+        text: the search in the text of the RTL; `explained`: if the diagnosis explains all by one fault.
         single_changes: on one processor, the search in the text has it alone until then, which is when its
             single changes end (SearchPolicy.searching of `text`).
         late_hypotheses: on one processor, the diagnosis, which runs after the single changes.
@@ -62,6 +62,7 @@ class _Ends:
     example: float = 0.25
     hypotheses: float = 0.5
     text: float = 0.9
+    explained: float = 0.5
     single_changes: float = 0.77
     late_hypotheses: float = 0.9
 
@@ -262,20 +263,21 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
 
 
 def search_in_the_text(state: Check, work: _Work) -> Check:
-    """A change of the text that makes the results right, if the diagnosis does not explain them, or
-    only by several faults or by a symptom. Then a further change for what traffic makes wrong, and last the
+    """A change of the text that makes the results right: also a diagnosis that explains them has no line, and
+    another fault may have the same effect. Then a further change for what traffic makes wrong, and last the
     unit that the DUT is, if that was requested."""
     dut, found, budget = state.run.dut, state.diagnosis, _for_text(state, work)
     unexplained = _differs(work.to_repair) and (found is None or not found.explains)
     vague = found is not None and (not found.explained_by_one or found.explained_by_symptom)
-    if _searched(state, work) and (unexplained or vague):
+    if _searched(state, work) and (unexplained or found is not None):
+        budget = budget if unexplained or vague else work.budget.rest(_ENDS.explained)
         made = "the unit keep the handshake" if work.handshake_alone else "these results right"
         repairs, hints = repair(
             work.to_repair, work.job_to_repair, work.report, budget, unexplained, made, work.search
         )
         if work.handshake_alone:
             repairs = [one.held_to("answered, and the handshake is kept") for one in repairs]
-        state = replace(state, repairs=tuple(repairs)).hinted(*hints)
+        state = replace(state, repairs=tuple(repairs)).hinted(*(hints if unexplained or vague else ()))
         if _outdone(repairs, found):
             state = replace(state, diagnosis=None, difference=None, faults=())
     if work.calm is not None and work.arithmetic and _searched(state, work) and dut.vhdl is None:
