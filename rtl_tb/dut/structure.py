@@ -19,7 +19,8 @@ from typing import Any
 from rtl_tb.dut.port_fields import places
 from rtl_tb.dut.ports import Design, Port
 from rtl_tb.dut.translated import read_by
-from rtl_tb.dut.vhdl import Vhdl, to_verilog
+from rtl_tb.dut.vhdl import Vhdl
+from rtl_tb.dut.vhdl_synthesis import to_verilog
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import translators
 

@@ -41,9 +41,6 @@ _BROKEN = re.compile(
     r"(?:^(?P<said>[^*\n]+)\n)?^\*+ GHDL Bug occurred.*?^Exception (?P<raised>[^\n]*)",
     re.DOTALL | re.MULTILINE,
 )
-_MODULE = re.compile(r"^module ")
-_MESSAGE = re.compile(r"^\S+:\d+:\d+:")
-_WORD = re.compile(r"\w+")
 _DIRECTION = re.compile(r"^\+-(?P<name>\S+) \[port (?P<direction>\w+)\]$")
 _BIT = re.compile(r"^\.[^.(]+\([^)]*\)\.(?P<path>.+): [0-9A-F]+ net: -?\d+$")
 _RTI = re.compile(r"^(?P<indent> *)ghdl_rtik_(?P<kind>\w+)(?:, D=\d+)?(?:, sloc=[\d:]+)?[:;] (?P<text>.*)$")
@@ -360,54 +357,6 @@ def read_entity(design: Design, vhdl: Vhdl) -> Entity:
                     f"{simulator.version_text} refused {what}: {first_complaint(text)}{why * bool(alone)}"
                 ) from error
     return _entity(top, text.splitlines())
-
-
-def to_verilog(design: Design, vhdl: Vhdl, folder: Path, what: str, limit: float = float("inf")) -> Design:
-    """The design as GHDL synthesises it: Verilog in a file of the folder, in whose comments the designer's
-    own files stand. The top has its name and those of its ports in small letters. A port is a vector; of a
-    record, each field is a port, as request_valid.
-
-    Args:
-        what: as messages call it. limit: seconds that GHDL may take.
-
-    Raises:
-        SimulatorMissing, SimulatorTooOld: there is no GHDL. ElaborationError: it refuses the design.
-    """
-    simulator = simulators.ghdl()
-    folder.mkdir(parents=True, exist_ok=True)
-    top = analyse(simulator, vhdl, design.sources, folder, design.top, what)
-    generics = [f"-g{key}={value}" for key, value in (design.parameters or {}).items()]
-    words = ["--synth", *vhdl.options, *generics, "--out=verilog", top]
-    log = folder / "synthesis.log"
-    try:
-        said = simulators.run(
-            [*simulator.start, *words],
-            folder=folder,
-            env=simulator.env,
-            log=log,
-            timeout=min(limit, simulators.build_limit()),
-        )
-    except ToolFailed as error:
-        raise no_build(error, simulator.version_text, what, first_complaint(error.text)) from error
-    # A message may have further lines, which quote the VHDL: they come before the first module.
-    lines = [line for line in said.split("\n") if not _MESSAGE.match(line)]
-    first = next((at for at, line in enumerate(lines) if _MODULE.match(line)), 0)
-    last = max((at for at, line in enumerate(lines) if _MODULE.match(line)), default=0)  # the top
-    ends = [at for at in range(last, len(lines)) if lines[at].endswith(";")]
-    names = {word for line in lines[last : ends[0] + 1 if ends else last] for word in _WORD.findall(line)}
-    capital = re.compile(
-        rf"(?<![.\w])({'|'.join(name for name in names if name != name.lower()) or '(?!)'})\b"
-    )
-    small = [
-        # Escaped, since a small name may be a word of Verilog: Cell, Reg.
-        line if line.lstrip().startswith("/*") else capital.sub(lambda each: f"\\{each[0].lower()} ", line)
-        for line in lines[last:]
-    ]
-    text = "\n".join([*lines[first:last], *small])
-    for copy, path in copies(vhdl.files(design.sources)).items():
-        text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
-    (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
-    return Design((target,), top)
 
 
 def _entity(top: str, lines: Sequence[str]) -> Entity:

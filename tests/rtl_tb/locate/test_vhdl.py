@@ -17,6 +17,8 @@ from rtl_tb import engines
 from rtl_tb.check.check import check_dut
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.ports import Design, read_ports
+from rtl_tb.dut.vhdl_synthesis import to_verilog
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 from rtl_tb.locate.result import Edit
@@ -75,6 +77,15 @@ def test_a_line_of_verilog_has_its_line_of_vhdl(dut: Dut, tmp_path: Path) -> Non
     assert unit.origin(2) is None, "a port"
     edit = Edit(origin.file, origin.line, text[minus - 1].strip(), "8'b1", "8'b0", origin.text)
     assert edit.phrase().endswith(", which GHDL's synthesis makes of `d <= sum - more;`,")
+
+
+def test_a_source_in_capital_letters(dut: Dut, tmp_path: Path) -> None:
+    """Names of VHDL have no case, and those of the top are written small, as dut.yaml has them."""
+    (tmp_path / "plus.vhd").write_text(VHDL.upper())
+    assert dut.vhdl is not None
+    made = to_verilog(Design(dut.sources, "plus"), dut.vhdl, tmp_path / "made", "the DUT")
+    assert made.top == "plus"
+    assert set(read_ports(made).ports) == {"a", "b", "d"}
 
 
 @pytest.mark.parametrize(

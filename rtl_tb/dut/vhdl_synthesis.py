@@ -1,0 +1,134 @@
+"""The Verilog that GHDL's synthesis makes of a unit in VHDL, without what GHDL 2.0 leaves out of it.
+
+    made = to_verilog(design, vhdl, folder, "the DUT")
+
+A netlist in VHDL, which GHDL writes, too, has what its Verilog lacks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from golden.files.escape import SYSTEMVERILOG
+from rtl_tb.dut.ports import Design
+from rtl_tb.dut.vhdl import Vhdl, analyse, copies, first_complaint
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import Simulator, ToolFailed, no_build
+
+_ORIGIN = re.compile(r"^\s*/\* \S+:\d+:\d+\s+\*/$")
+"""The comment above an operation that names its place in the VHDL."""
+_MODULE = re.compile(r"^(?:module|entity) ")
+_MESSAGE = re.compile(r"^\S+:\d+:\d+:")
+_WORD = re.compile(r"\w+")
+_NO_VERILOG = {
+    r"^  (\w+) <= std_logic_vector\(abs \$signed\((\S+)\)\);": r"  assign \1 = $signed(\2) < 0 ? -\2 : \2;",
+    r"^  (\w+) <= (\S+) when (.+) else (\S+);": r"  assign \1 = \3 ? \2 : \4;",  # minimum, maximum
+    r"^  assign (\w+) = (\S+) (/|%) (\S+); // (?:sdiv|srem)": r"  assign \1 = $signed(\2) \3 $signed(\4);",
+    r"^  assign (\w+) = (\S+) % (\S+); // smod": (
+        r"  assign \1 = $signed(\2) % $signed(\3) != 0 && ($signed(\2) < 0) != ($signed(\3) < 0) ? "
+        r"$signed(\2) % $signed(\3) + $signed(\3) : $signed(\2) % $signed(\3);"
+    ),
+}
+"""Lines that GHDL 2.0 writes as VHDL, or without the sign, and what they mean in Verilog."""
+_CHOICES = re.compile(r"^    case \(\w+\)\n(?:      \S+: (?P<target>\w+) <= \S+;\n)+", re.MULTILINE)
+_OTHERS = re.compile(r"with \S+ select (?P<target>\w+) <=(?:\s+\S+ when \S+,)*\s+(?P<value>\S+) when others;")
+_OF_GHDL = {"begin", "else", "if", "negedge", "or", "posedge"}
+_RESERVED = re.compile(rf"(?<!\$)\b({'|'.join(sorted(SYSTEMVERILOG - _OF_GHDL))})\b")
+"""Words that Verilog reserves and VHDL does not: names, unless they begin a line of GHDL's."""
+_FIRST_WORD = re.compile(r"^[ (]*\w*")
+
+
+def to_verilog(design: Design, vhdl: Vhdl, folder: Path, what: str, limit: float = float("inf")) -> Design:
+    """The design as GHDL synthesises it: Verilog in a file of the folder, in whose comments the designer's
+    own files stand. The top has its name and those of its ports in small letters. A port is a vector; of a
+    record, each field is a port, as request_valid.
+
+    Args:
+        what: as messages call it. limit: seconds that GHDL may take.
+
+    Raises:
+        SimulatorMissing, SimulatorTooOld: there is no GHDL. ElaborationError: it refuses the design.
+    """
+    simulator = simulators.ghdl()
+    folder.mkdir(parents=True, exist_ok=True)
+    top = analyse(simulator, vhdl, design.sources, folder, design.top, what)
+    generics = [f"-g{key}={value}" for key, value in (design.parameters or {}).items()]
+
+    def synthesised(language: str) -> str:
+        arguments = [*vhdl.options, *generics, "--latches", f"--out={language}", top]
+        return _synthesised(simulator, arguments, folder, what, limit)
+
+    text = _small_ports(_in_words_of_verilog(synthesised("verilog"), synthesised("vhdl")))
+    for copy, path in copies(vhdl.files(design.sources)).items():
+        text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
+    (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
+    return Design((target,), top)
+
+
+def _synthesised(
+    simulator: Simulator, arguments: Sequence[str], folder: Path, what: str, limit: float
+) -> str:
+    """What GHDL's synthesis prints, from the first module or entity on: a message may have further lines,
+    which quote the VHDL."""
+    try:
+        said = simulators.run(
+            [*simulator.start, "--synth", *arguments],
+            folder=folder,
+            env=simulator.env,
+            log=folder / "synthesis.log",
+            timeout=min(limit, simulators.build_limit()),
+        )
+    except ToolFailed as error:
+        raise no_build(error, simulator.version_text, what, first_complaint(error.text)) from error
+    lines = [line for line in said.split("\n") if not _MESSAGE.match(line)]
+    first = next((at for at, line in enumerate(lines) if _MODULE.match(line)), 0)
+    return "\n".join(lines[first:])
+
+
+def _small_ports(text: str) -> str:
+    """The names of the top, the last module, and of its ports in small letters."""
+    lines = text.split("\n")
+    last = max((at for at, line in enumerate(lines) if _MODULE.match(line)), default=0)
+    ends = [at for at in range(last, len(lines)) if lines[at].endswith(";")]
+    names = {word for line in lines[last : ends[0] + 1 if ends else last] for word in _WORD.findall(line)}
+    capital = re.compile(
+        rf"(?<![.\w])({'|'.join(name for name in names if name != name.lower()) or '(?!)'})\b"
+    )
+    small = [
+        # Escaped, since a small name may be a word of Verilog: Cell, Reg.
+        line if line.lstrip().startswith("/*") else capital.sub(lambda each: f"\\{each[0].lower()} ", line)
+        for line in lines[last:]
+    ]
+    return "\n".join([*lines[:last], *small])
+
+
+def _in_words_of_verilog(text: str, netlist: str) -> str:
+    """The Verilog of GHDL 2.0 without its errors: what it writes as VHDL, choices without their `when
+    others`, which the same netlist in VHDL has, and names that Verilog reserves."""
+    for written, meant in _NO_VERILOG.items():
+        text = re.sub(written, meant, text, flags=re.MULTILINE)
+    others = {found["target"]: _literal(found["value"]) for found in _OTHERS.finditer(netlist)}
+
+    def whole(case: re.Match[str]) -> str:
+        target = case["target"]
+        return f"{case[0]}      default: {target} <= {others[target]};\n" if target in others else case[0]
+
+    text = _CHOICES.sub(whole, text)
+    return "\n".join(line if _ORIGIN.match(line) else _without_reserved(line) for line in text.split("\n"))
+
+
+def _without_reserved(line: str) -> str:
+    """A line whose names that Verilog reserves are escaped: ports keep their names."""
+    begin = _FIRST_WORD.match(line)
+    rest = 0 if begin is None else begin.end()
+    return line[:rest] + _RESERVED.sub(r"\\\1 ", line[rest:])
+
+
+def _literal(value: str) -> str:
+    """A literal of VHDL, or a name, in Verilog."""
+    if value[0] not in "\"'":
+        return value
+    bits = value.strip("\"'").replace("-", "x")
+    return f"{len(bits)}'b{bits}"
