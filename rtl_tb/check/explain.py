@@ -380,9 +380,9 @@ def _searched(state: Check, work: _Work) -> bool:
 
 def _fresh(state: Check, job: Job) -> Job:
     """A run of vectors of the next seed, under the traffic that the check gives a unit that passes."""
-    # Vectors of another seed that a repaired unit has to give right: half a second.
+    # Vectors of another seed that a repaired unit has to give right: half a second. GHDL ran fewer.
     fresh = 20_000
-    count = min(len(job.vectors), fresh)
+    count = fresh if state.dut.vhdl is not None else min(len(job.vectors), fresh)
     vectors = default_set(job.dut.instruction, count, job.vectors.seed + 1, job.dut.level)
     if job.dut.exclude is not None:
         vectors = job.dut.exclude.replaced(vectors)

@@ -26,6 +26,7 @@ from rtl_tb.runs.verdict import Verdict, judge
 
 _ORIGIN = re.compile(r"^\s*/\* (?P<file>\S+):(?P<line>\d+):\d+\s+\*/$")
 _MODULE = re.compile(r"^module ")
+_OUTPUT = re.compile(r"^  assign ")
 _INSTANCE = re.compile(rf"^  (?P<module>\S+) {INSTANCE} \(", re.MULTILINE)
 
 
@@ -46,11 +47,13 @@ class Synthesised:
     verdict: Verdict
 
     def origin(self, line: int) -> Origin | None:
-        """The line of VHDL of which a line of the Verilog was made; None: of none."""
-        before = self.job.dut.sources[0].read_text(encoding="utf-8").split("\n")[:line]
-        for text in reversed(before):
-            if _MODULE.match(text):
-                return None
+        """The line of VHDL of which a line of the Verilog was made; None: of none. What an output gets stands
+        before the first operation, and has the line of that."""
+        every = self.job.dut.sources[0].read_text(encoding="utf-8").split("\n")
+        start = next((at for at in range(line - 1, -1, -1) if _MODULE.match(every[at])), 0)
+        end = next((at for at in range(line, len(every)) if _MODULE.match(every[at])), len(every))
+        behind = every[line:end] if _OUTPUT.match(every[line - 1]) else []
+        for text in (*reversed(every[start:line]), *behind):
             if found := _ORIGIN.match(text):
                 file, number = Path(found["file"]), int(found["line"])
                 lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
