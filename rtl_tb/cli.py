@@ -166,8 +166,8 @@ def check(
         Option(
             "--repair",
             min=0,
-            help="Seconds to search the RTL for the faulty line, if the fault has no name in the diagnosis "
-            "(default: the rest of --budget).",
+            help="Seconds to search the RTL for the faulty line (default: the rest of --budget, or "
+            "half of it if one fault explains all).",
         ),
     ] = None,
     dissect: Annotated[

@@ -270,7 +270,7 @@ def search_in_the_text(state: Check, work: _Work) -> Check:
     unexplained = _differs(work.to_repair) and (found is None or not found.explains)
     vague = found is not None and (not found.explained_by_one or found.explained_by_symptom)
     if _searched(state, work) and (unexplained or found is not None):
-        budget = budget if unexplained or vague else work.budget.rest(_ENDS.explained)
+        budget = budget if unexplained or vague else _for_text(state, work, _ENDS.explained)
         made = "the unit keep the handshake" if work.handshake_alone else "these results right"
         repairs, hints = repair(
             work.to_repair, work.job_to_repair, work.report, budget, unexplained, made, work.search
@@ -313,11 +313,11 @@ def _for_hypotheses(state: Check, work: _Work) -> Budget:
     return work.budget.rest(share if state.options.repair is None else 1.0)
 
 
-def _for_text(state: Check, work: _Work) -> Budget:
+def _for_text(state: Check, work: _Work, share: float = _ENDS.text) -> Budget:
     """The time for the search in the text: `repair` of the options, or what the budget leaves until the
     capsule."""
     requested = state.options.repair
-    return work.budget.rest(_ENDS.text) if requested is None else Budget(requested)
+    return work.budget.rest(share) if requested is None else Budget(requested)
 
 
 class _AfterTheText(Budget):

@@ -46,8 +46,8 @@ class Options:
         budget: seconds after which a failing check ends, with the explanation that it has then. The
             explanation has half of them in any case, however long the unit was built. A unit that passes has
             the same for gate-level simulation. Infinity: no limit.
-        repair: seconds for the search for the change of the DUT's text that makes its results right, if no
-            hypothesis explains them; None: the rest of `budget`; 0: no search.
+        repair: seconds for the search for the change of the DUT's text that makes its results right; None:
+            the rest of `budget`, half of it if one fault explains them; 0: no search.
         dissect: seconds for finding the unit that the DUT is, if no hypothesis explains it; 0: it is not
             dissected.
         four_states: whether a unit that passed in Verilator is tried in Icarus Verilog as well.
