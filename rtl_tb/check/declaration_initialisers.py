@@ -15,9 +15,8 @@ import numpy as np
 
 from golden.errors import bits_text, listed
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import elaborated
-from rtl_tb.engines.builds import HDL
+from rtl_tb.engines.builds import design_of
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict
 
@@ -48,9 +47,7 @@ def _declarations(dut: Dut) -> list[tuple[str, str]]:
     Raises:
         ElaborationError: slang cannot read the design.
     """
-    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
-    design = Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
-    compilation, _ = elaborated(design)
+    compilation, _ = elaborated(design_of(dut))
     ast, manager = importlib.import_module("pyslang.ast"), compilation.sourceManager
     found: dict[tuple[str, str], None] = {}
 

@@ -26,6 +26,7 @@ from rtl_tb.check.declaration_initialisers import declaration_initialisers
 from rtl_tb.check.options import TRAFFIC, affordable
 from rtl_tb.check.record import DIAGNOSIS, EXAMPLE, Check
 from rtl_tb.check.under_traffic import TrafficFault, isolate_traffic
+from rtl_tb.check.unreset_registers import unreset_registers
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.budget import Budget
 from rtl_tb.runs.example import run_of, smallest
@@ -178,12 +179,14 @@ def explain(state: Check, report: Progress, budget: Budget, on_part: OnPart) -> 
 
 
 def lines_of_other_outputs(state: Check, work: _Work) -> Check:
-    """A change of the text that makes another output right, for a unit whose results are all right."""
+    """A change of the text that makes another output right, for a unit whose results are all right. Not of a
+    unit that keeps its accumulator: trials run some of the vectors, from what the result before them left."""
     assert state.other_outputs is not None
-    for work.job, work.verdict in state.other_outputs.runs[:1]:
-        with _search_begun(state, work):
-            return search_in_the_text(state, work)
-    return state
+    if state.dut.instruction.state:
+        return state
+    work.job, work.verdict = state.other_outputs.runs[0]
+    with _search_begun(state, work):
+        return search_in_the_text(state, work)
 
 
 def without_traffic(state: Check, work: _Work) -> Check:
@@ -194,7 +197,11 @@ def without_traffic(state: Check, work: _Work) -> Check:
         work.calm = isolate_traffic(work.verdict, work.engine, work.job)
     if work.calm is not None and work.arithmetic:
         work.verdict, work.job = work.calm.verdict, work.calm.job
-    return _hinted(state, work, [] if work.calm is None else [work.calm.sentence])
+    hints = [] if work.calm is None else [work.calm.sentence]
+    if work.calm is not None and "resets" in work.calm.without:
+        with work.given_up("which registers a reset leaves alone is not known"):
+            hints += unreset_registers(state.run.dut)
+    return _hinted(state, work, hints)
 
 
 def smallest_operands(state: Check, work: _Work) -> Check:

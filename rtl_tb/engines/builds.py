@@ -31,6 +31,7 @@ from pathlib import Path
 from golden.files.output import made_folder, write_whole
 from rtl_tb.dut.bit_ranges import NAME
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.ports import Design
 from rtl_tb.dut.sources import options
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import contents
@@ -93,6 +94,12 @@ class Recipe:
         """Every file of the design in the order of compilation, for a build in `folder`."""
         last = [name for name in self.generated if name not in self.first]
         return [*(folder / name for name in self.first), *self.dut.sources, *(folder / name for name in last)]
+
+
+def design_of(dut: Dut) -> Design:
+    """The design of a DUT in Verilog as slang reads it."""
+    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
+    return Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
 
 
 def _all_listed(dut: Dut, inputs: Inputs) -> bool:

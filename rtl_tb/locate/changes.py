@@ -19,10 +19,9 @@ from typing import Any
 
 from golden.budget import Budget
 from rtl_tb.dut.description import Dut
-from rtl_tb.dut.ports import Design
 from rtl_tb.dut.slang import GET_PYSLANG, elaborated
 from rtl_tb.dut.text import read
-from rtl_tb.engines.builds import HDL
+from rtl_tb.engines.builds import design_of
 from rtl_tb.errors import SimulatorMissing
 from rtl_tb.locate.elaboration import Elaboration, elaboration_of
 from rtl_tb.locate.flow import Flow
@@ -202,12 +201,6 @@ class Changes:
             place, text = one.place, found.get(one.place.file, self.sources.texts[one.place.file])
             found[place.file] = text[: place.start] + one.written + text[place.end :]
         return found
-
-
-def design_of(dut: Dut) -> Design:
-    """The design of a DUT as slang reads it."""
-    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
-    return Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
 
 
 class _Ended(Exception):

@@ -42,10 +42,11 @@ from rtl_tb.dut.drivers import several_drivers
 from rtl_tb.dut.text import shown
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import builds, fast
+from rtl_tb.engines.builds import design_of
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.locate.budget import Budget
-from rtl_tb.locate.changes import Changes, Choice, design_of, find_changes
+from rtl_tb.locate.changes import Changes, Choice, find_changes
 from rtl_tb.locate.choices import Built, build, new_names
 from rtl_tb.locate.clusters import Samples
 from rtl_tb.locate.flow import Together, Wires
