@@ -339,7 +339,8 @@ def _parameters(at: SyntaxSite) -> Iterator[Draft]:
 
 def numbers(text: str) -> Iterator[str]:
     """Numbers near a literal, in its notation: one more, one less, with one other bit, its double and half
-    (a stride, the width of a wider operand). The relation is symmetric."""
+    (a stride, the width of a wider operand), and last, of a short one with a width, with two other bits. The
+    relation is symmetric."""
     if text.replace("_", "").isdigit():
         value = int(text.replace("_", ""))
         others = (value ^ (1 << bit) for bit in range(value.bit_length() + 1))
@@ -357,6 +358,10 @@ def numbers(text: str) -> Iterator[str]:
     flips = range(width if size and width <= _WORD else 4)
     near = [value + 1, value - 1, *(value ^ (1 << bit) for bit in flips)]
     near += [one for one in _scaled(value) if one < 1 << width]
+    # Two bits of a shift amount, a digit or a state; of a longer number there are too many pairs.
+    longest = 6  # bits, which have 15 pairs
+    pairs = combinations(range(width), 2) if width <= longest else ()
+    near += [value ^ 1 << one ^ 1 << other for one, other in pairs]
     codes = dict.fromkeys(one % (1 << width) for one in near)
     yield from (f"{size}'{sign}{letter}{_written(one, radix)}" for one in codes if one != value)
 

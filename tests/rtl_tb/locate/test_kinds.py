@@ -145,6 +145,7 @@ def test_what_is_missing_is_among_what_is_searched(tmp_path: Path, right: str, w
     ("text", "near"),
     [
         ("4'd9", {"4'd10", "4'd8", "4'd11", "4'd13", "4'd1"}),
+        ("5'd16", {"5'd17", "5'd15", "5'd26"}),
         ("2'b01", {"2'b10", "2'b0", "2'b11"}),
         ("8'hff", {"8'h0", "8'hfe", "8'h7f"}),
         ("5", {"6", "4", "7", "13"}),
