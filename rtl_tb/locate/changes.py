@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib.util
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -30,6 +31,7 @@ from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.scopes import Scope
 from rtl_tb.locate.sources import Place, Sources
 
+_HAS_MODULE = re.compile(r"^\s*module\b", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NAME = re.compile(r"(?<![\w$'.])[A-Za-z_][\w$]*")
 _ASSIGNED = re.compile(r"([A-Za-z_][\w$]*)\s*(?:\[[^\]]*\]\s*|\.\w+\s*)*<?=\s*\(*\Z")
@@ -218,7 +220,9 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
         raise SimulatorMissing(f"pyslang reads the sources that are changed; install it: {GET_PYSLANG}")
     design = design_of(dut)
     compilation, top = elaborated(design, in_dead_text=True)
-    sources = Sources(compilation.sourceManager, {path.resolve(): read(path) for path in design.sources})
+    manager = compilation.sourceManager
+    sources = Sources(manager, {path.resolve(): read(path) for path in design.sources})
+    sources.texts |= _included(manager, sources.texts)
 
     def look() -> None:
         if budget is not None and budget.over():
@@ -237,6 +241,16 @@ def find_changes(dut: Dut, budget: Budget | None = None, policy: SearchPolicy = 
     found.trees = [(tree, Scope.of_packages(tree.root, sources, readings.types.declared)) for tree in trees]
     found.probes = found.placer.probes()
     return found
+
+
+def _included(manager: Any, texts: Mapping[Path, str]) -> dict[Path, str]:
+    """The files with modules that sources include. A header of macros may stand in several texts, and of two
+    files with one name a simulator may take the other one."""
+    files = {Path(str(manager.getFullPath(each))).resolve() for each in manager.getAllBuffers()}
+    others = {file: read(file) for file in sorted(files - texts.keys()) if file.is_file()}
+    names = Counter(file.name for file in others)
+    alone = {file: text for file, text in others.items() if names[file.name] == 1}
+    return {file: text for file, text in alone.items() if _HAS_MODULE.search(text)}
 
 
 class _Placer:

@@ -77,7 +77,10 @@ def with_selector(
         apart = "".join(f'no_inline -module "{name}"\n' for name in changes.several)
         sources.insert(0, folder / f"{PACKAGE}.vlt")
         sources[0].write_text(f"`verilator_config\n{apart}", encoding="utf-8")
-    for index, path in enumerate(dut.sources):
+    own = {path.resolve() for path in dut.sources}
+    included = folder / "included"  # is searched before the folder of the file that it replaces
+    others = [file for file in changes.texts if file not in own]
+    for index, path in enumerate([*dut.sources, *others]):
         file = path.resolve()
         if file not in changes.texts:
             sources.append(path)
@@ -85,11 +88,13 @@ def with_selector(
         here = [(one.site, number) for number, one in enumerate(listed, 1) if one.site.file == file]
         fixed = {one.place: one.written for one in made if one.place.file == file}
         writer = _Writer(changes.texts[file], listed, fixed)
-        target = folder / f"{index}_{path.name}"
+        target = folder / f"{index}_{path.name}" if file in own else included / path.name
+        target.parent.mkdir(exist_ok=True)
         write(target, writer.written(_nested([*here, *((place, 0) for place in fixed)])))
-        sources.append(target)
+        sources += [target] if file in own else []
     folders = dict.fromkeys(path.resolve().parent for path in dut.sources)  # where `include finds a neighbour
-    return replace(dut, sources=tuple(sources), include=(*dut.include, *folders))
+    first = (included,) if others else ()
+    return replace(dut, sources=tuple(sources), include=(*first, *dut.include, *folders))
 
 
 def _nested(here: Sequence[tuple[Place, int]]) -> list[_Site]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class Sources:
     """
 
     manager: Any
-    texts: Mapping[Path, str]
+    texts: dict[Path, str]
     only: Path | None = None
     _files: dict[Any, Path] = field(default_factory=dict)
     _ends: dict[Path, list[int]] = field(default_factory=dict)

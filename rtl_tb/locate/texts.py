@@ -43,9 +43,12 @@ def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: P
         written[file] = folder / f"{number}" / file.name
         written[file].parent.mkdir(parents=True, exist_ok=True)
         write(written[file], text)
+    own = {path.resolve() for path in dut.sources}
     sources = tuple(written.get(path.resolve(), path) for path in dut.sources)
-    folders = dict.fromkeys(file.parent for file in written)
-    return replace(dut, sources=sources, include=(*dut.include, *folders))
+    folders = dict.fromkeys(file.parent for file in written if file in own)
+    # An included file is searched before the one that it replaces.
+    first = dict.fromkeys(target.parent for file, target in written.items() if file not in own)
+    return replace(dut, sources=sources, include=(*first, *dut.include, *folders))
 
 
 class Texts:
