@@ -185,6 +185,8 @@ def narrow(tmp_path_factory):
         str(file),
         "--count",
         "20000",
+        "--repair",  # no line has the parameter of dut.yaml
+        "0",
         "--build",
         str(folder / "build"),
         "--failures",
