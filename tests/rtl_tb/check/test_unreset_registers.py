@@ -5,25 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from plus_unit import plus_unit
 
 from rtl_tb.check.unreset_registers import unreset_registers
 from rtl_tb.dut.description import load_dut
 
 pytest.importorskip("pyslang")
-UNIT = """unit: plus
-shape: {k: 1}
-formats: {a: u8, c: u8, d: u8}
-steps:
-  - sum: {of: [a, c], to: total}
-  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
-"""
-DUT = """top: plus
-sources: [plus.sv]
-unit: unit.yaml
-clock: clk
+KEYS = """clock: clk
 reset: {port: rst, active: high}
 handshake: {kind: valid, input: {valid: given}, output: {valid: done}}
-ports: {a: a, c: b, d: d}
 """
 RTL = """module plus (input clk, rst, given, input [7:0] a, b, output logic done, output logic [7:0] d);
   logic early;
@@ -55,8 +45,7 @@ endmodule
     ],
 )
 def test_a_register_without_the_reset_of_its_process(reset: str, named: list[str], tmp_path: Path) -> None:
-    for name, text in (("unit.yaml", UNIT), ("dut.yaml", DUT), ("plus.sv", RTL.replace("RESET", reset))):
-        (tmp_path / name).write_text(text)
-    found = " ".join(unreset_registers(load_dut(tmp_path / "dut.yaml")))
+    file = plus_unit(tmp_path, "plus.sv", RTL.replace("RESET", reset), KEYS)
+    found = " ".join(unreset_registers(load_dut(file)))
     assert [name for name in ("early", "sum", "again", "more", "done", "d") if f"'{name}'" in found] == named
     assert not named or "plus.sv:5" in found

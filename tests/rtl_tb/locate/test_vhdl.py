@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plus_unit import COMBINATIONAL, plus_unit
 
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
@@ -42,27 +43,11 @@ begin
   d <= sum - more;
 end;
 """
-UNIT = """unit: plus
-shape: {k: 1}
-formats: {a: u8, c: u8, d: u8}
-steps:
-  - sum: {of: [a, c], to: total}
-  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
-"""
-DUT = """top: plus
-sources: [plus.vhd]
-parameters: {more: 1}
-unit: unit.yaml
-handshake: {kind: combinational}
-ports: {a: a, c: b, d: d}
-"""
 
 
 @pytest.fixture
 def dut(tmp_path: Path) -> Dut:
-    for name, content in (("plus.vhd", VHDL), ("unit.yaml", UNIT), ("dut.yaml", DUT)):
-        (tmp_path / name).write_text(content)
-    return load_dut(tmp_path / "dut.yaml")
+    return load_dut(plus_unit(tmp_path, "plus.vhd", VHDL, f"parameters: {{more: 1}}\n{COMBINATIONAL}"))
 
 
 def test_a_line_of_verilog_has_its_line_of_vhdl(dut: Dut, tmp_path: Path) -> None:
