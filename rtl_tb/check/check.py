@@ -202,7 +202,7 @@ def run_in_verilog(state: Check, report: Progress) -> Check:
     requested = state.options.traffic(DEFAULT_TRAFFIC["cocotb"], len(vectors))
     try:
         found = vhdl.run_in_verilog(state.run, state.verdict, vectors, affordable(requested, vectors))
-    except RtlError as error:
+    except Exception as error:  # GHDL's verdict stands, with a note
         return state.noted(f"no further vectors ran as Verilog: {error_line(error)}")
     if found.confirmed is not None:
         job, verdict = found.confirmed
