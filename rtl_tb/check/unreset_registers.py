@@ -52,11 +52,11 @@ def unreset_registers(dut: Dut) -> list[str]:
     return [f"the reset does not set {', '.join(found)}, as it sets other registers there"]
 
 
-def _below(node: Any) -> Iterator[Any]:
+def _below(node: Any) -> list[Any]:
     """A statement or expression and all below it, in their order."""
     every: list[Any] = []
     node.visit(every.append)
-    yield from every
+    return every
 
 
 def _assigned(statement: Any) -> Iterator[tuple[str, Any]]:

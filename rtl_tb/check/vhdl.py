@@ -14,13 +14,12 @@ import numpy as np
 
 from golden.errors import listed
 from golden.vectors.vectorset import VectorSet
-from rtl_tb import engines
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.vhdl import units_of
 from rtl_tb.engines import ghdl
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.locate.vhdl import synthesised
-from rtl_tb.runs.verdict import Verdict, judge
+from rtl_tb.runs.verdict import Verdict, verdict_of
 from rtl_tb.simulators import simulators
 
 _KINDS = {
@@ -61,14 +60,14 @@ def run_in_verilog(job: Job, verdict: Verdict, vectors: VectorSet, traffic: Traf
     """
     made = synthesised(job, verdict, job.build.absolute() / "synthesised").job
     run = replace(made, vectors=vectors, traffic=traffic)
-    failed = np.flatnonzero(judge(vectors, engines.run("fast", run), made.dut.compare).failed)
+    failed = np.flatnonzero(verdict_of("fast", run).failed)
     if not len(failed):
         return InVerilog(0, None)
     # Failing vectors that GHDL runs, and as many others as before: an explanation needs both.
     few = 500
     chosen = vectors.with_history(np.union1d(failed[:few], np.arange(len(job.vectors))))
     again = replace(job, vectors=vectors, traffic=traffic).at(chosen)
-    found = judge(again.vectors, engines.run("cocotb", again), job.dut.compare)
+    found = verdict_of("cocotb", again)
     return InVerilog(len(failed), None if found.passed else (again, found))
 
 

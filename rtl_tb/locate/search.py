@@ -59,7 +59,7 @@ from rtl_tb.locate.sources import Place, Within
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
 from rtl_tb.locate.texts import Texts, with_changes
 from rtl_tb.locate.vhdl import Origin
-from rtl_tb.runs.verdict import Verdict, judge, right_results
+from rtl_tb.runs.verdict import Verdict, judge, right_results, verdict_of
 from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
@@ -937,7 +937,7 @@ class Search:
             same = other.dut.watched == dut.watched
             dut = replace(dut, watched=other.dut.watched, compare=other.dut.compare)
             other = replace(other, dut=dut, build=job.build, program=job.program if same else None)
-            found = judge(other.vectors, engines.run(engine, other), dut.compare)
+            found = verdict_of(engine, other)
             wrong = max(int(found.failed.sum()), int(bool(found.outcome.failures)))
             repair = replace(repair, further=len(other.vectors), further_wrong=wrong)
         self.confirmed[edits] = _Confirmed(tuple(chosen), job, verdict, repair)
