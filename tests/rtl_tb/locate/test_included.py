@@ -25,7 +25,7 @@ endmodule
 def test_the_line_of_a_module_that_a_source_includes(tmp_path: Path) -> None:
     (tmp_path / "inner.svh").write_text(INNER)
     file = plus_unit(tmp_path, "plus.sv", OUTER)
-    options = Options(count=2000, failures=None, repair=60, build=tmp_path / "b")
+    options = Options(count=2000, failures=None, repair=20, build=tmp_path / "b")
     found = check(file, options)
     (edit,) = found.repairs[0].edits
     assert (edit.file.name, edit.line) == ("inner.svh", 2) and found.repairs[0].whole

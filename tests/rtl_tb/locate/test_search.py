@@ -197,7 +197,7 @@ def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> Non
     """An operator, a missing term, a constant of an expression, one of the elaboration, a width."""
     verdict, job = judged(planted(tmp_path, (right, wrong)), tmp_path)
     assert verdict.wrong.any()
-    found = find_repairs(verdict, job, 300)
+    found = find_repairs(verdict, job, 25)
     assert found and all(repair.whole for repair in found)
     lines = {line_of(right)} | (
         {line_of("sum + c")} if (right, wrong) == SHORT else set()

@@ -73,29 +73,38 @@ def test_a_source_in_capital_letters(dut: Dut, tmp_path: Path) -> None:
     assert set(read_ports(made).ports) == {"a", "b", "d"}
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("abs a", lambda a, _: abs(a)),
-        ("minimum(a, b)", min),
-        ("maximum(a, b)", max),
-        ("a / b when b /= 0 else a", lambda a, b: int(a / b) if b else a),
-        ("a rem b when b /= 0 else a", lambda a, b: a - b * int(a / b) if b else a),
-        ("a mod b when b /= 0 else a", lambda a, b: a - b * (a // b) if b else a),
-    ],
-)
-def test_what_ghdl_writes_as_vhdl_is_verilog(
-    code: str, expected: Callable[[int, int], int], dut: Dut, tmp_path: Path
-) -> None:
-    text = VHDL.replace("unsigned", "signed").replace("sum <= a + b", f"sum <= {code}")
-    (tmp_path / "plus.vhd").write_text(text.replace("sum - more", "sum"))
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "abs a": lambda a, _: abs(a),
+    "minimum(a, b)": min,
+    "maximum(a, b)": max,
+    "a / b when b /= 0 else a": lambda a, b: int(a / b) if b else a,
+    "a rem b when b /= 0 else a": lambda a, b: a - b * int(a / b) if b else a,
+    "a mod b when b /= 0 else a": lambda a, b: a - b * (a // b) if b else a,
+}
+
+
+def test_what_ghdl_writes_as_vhdl_is_verilog(dut: Dut, tmp_path: Path) -> None:
+    """A unit whose result is one of six, by the remainder of a and b: the Verilog has all six operations."""
+    text = VHDL.replace("unsigned", "signed").replace("sum - more", "sum")
+    names = [f"d{at}" for at in range(len(OPERATIONS))]
+    declared = (
+        f"  signal sum, {', '.join(names)} : signed(7 downto 0);\n  signal chosen : unsigned(7 downto 0);\n"
+    )
+    text = text.replace("  signal sum : signed(7 downto 0);\n", declared)
+    each = "".join(f"  {name} <= {code};\n" for name, code in zip(names, OPERATIONS, strict=True))
+    cases = "".join(f"{name} when {at}, " for at, name in enumerate(names[:-1]))
+    choice = f"  chosen <= unsigned(a xor b) mod {len(names)};\n  with to_integer(chosen) select\n    sum <= "
+    text = text.replace("  sum <= a + b;\n", f"{each}{choice}{cases}{names[-1]} when others;\n")
+    (tmp_path / "plus.vhd").write_text(text)
     made = verilog_of(replace(dut, parameters={}), tmp_path / "made")
-    vectors = default_set(dut.instruction, 500, 1)
-    job = Job(made, tmp_path / "b", vectors, "verilator")
-    signed = [vectors.operands[name].reshape(-1).astype(np.int8).tolist() for name in "ac"]
-    wanted = np.array([expected(a, c) for a, c in zip(*signed, strict=True)])
-    came = engines.run("fast", job).actual.reshape(-1)
-    assert (came == wanted.astype(np.uint8)).all()
+    vectors = default_set(dut.instruction, 3000, 1)
+    came = engines.run("fast", Job(made, tmp_path / "b", vectors, "verilator")).actual.reshape(-1)
+    a, b = (vectors.operands[name].reshape(-1).astype(np.int8) for name in "ac")
+    chosen = (a ^ b).view(np.uint8) % len(OPERATIONS)
+    for at, (code, expected) in enumerate(OPERATIONS.items()):
+        pairs = zip(a[chosen == at].tolist(), b[chosen == at].tolist(), strict=True)
+        wanted = np.array([expected(one, two) for one, two in pairs])
+        assert len(wanted) > 200 and (came[chosen == at] == wanted.astype(np.uint8)).all(), code
 
 
 def test_choices_latches_and_names_that_verilog_reserves(dut: Dut, tmp_path: Path) -> None:
