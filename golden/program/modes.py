@@ -12,6 +12,7 @@ used: it has no program, and its use is an error.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -75,6 +76,14 @@ class Modes:
                 code = code << field.bits | own
                 table[field.name] = value
             yield code, {field.name: table[field.name] for field in self.fields}
+
+    def texts(self) -> dict[int, str]:
+        """Each used code in words, and with the code where several codes mean the same: no two are equal."""
+        words = {code: mode_text(values) for code, values in self.codes()}
+        count = Counter(words.values())
+        return {
+            code: text if count[text] == 1 else f"{text} (code {code:#x})" for code, text in words.items()
+        }
 
     def check(self, codes: npt.NDArray[Any]) -> None:
         """Refuses codes that are not used.

@@ -25,6 +25,7 @@ _WORD = re.compile(r"\w+")
 _NO_VERILOG = {
     r"^  (\w+) <= std_logic_vector\(abs \$signed\((\S+)\)\);": r"  assign \1 = $signed(\2) < 0 ? -\2 : \2;",
     r"^  (\w+) <= (\S+) when (.+) else (\S+);": r"  assign \1 = \3 ? \2 : \4;",  # minimum, maximum
+    r"^  localparam (\w+) = 0'b;": r"  localparam \1 = 1'b0;",  # a vector without bits, whose port has one
     r"^  assign (\w+) = (\S+) (/|%) (\S+); // (?:sdiv|srem)": r"  assign \1 = $signed(\2) \3 $signed(\4);",
     r"^  assign (\w+) = (\S+) % (\S+); // smod": (
         r"  assign \1 = $signed(\2) % $signed(\3) != 0 && ($signed(\2) < 0) != ($signed(\3) < 0) ? "

@@ -29,7 +29,6 @@ from golden.files.output import Fill, write_folder
 from golden.model.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format, Kind
-from golden.program.modes import mode_text
 from golden.program.state import CONTROLS
 from golden.stimuli import KINDS
 from golden.vectors import dpi, files
@@ -283,8 +282,8 @@ def coverage_words(ins: Instruction, dot: WordLayout) -> dict[str, Any]:
     else:
         places = "".join(f"t.mode == {code} ? {i} : " for i, code in enumerate(list(ins.mode_units)[:-1]))
         common += writer.hit("mode", f"{places}{len(ins.mode_units) - 1}")
-        for code, values in ins.modes.codes():
-            lines = list(_samples(writer, ins.mode_units[code].stateless, dot, f"{mode_text(values)}: "))
+        for code, text in ins.modes.texts().items():
+            lines = list(_samples(writer, ins.mode_units[code].stateless, dot, f"{text}: "))
             units.append({"code": code, "lines": lines})
     seen = {point.name for point in writer.points}
     parts = ("operands", "special values", "result", "status flags", "sequence")

@@ -42,7 +42,6 @@ from golden.cover.ranges import AccumulatorRange, spans_of
 from golden.model.instruction import Instruction
 from golden.model.registers import Registers, SeenStep
 from golden.program.bounds import Bounds, addends
-from golden.program.modes import mode_text
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -101,7 +100,7 @@ class ModeSampler:
     def __init__(self, ins: Instruction, held: AccumulatorRange | None = None) -> None:
         assert ins.modes is not None
         self.instruction = ins
-        self._texts = {code: mode_text(values) for code, values in ins.modes.codes()}
+        self._texts = ins.modes.texts()
         self._of_mode = {code: Sampler(unit, held) for code, unit in ins.mode_units.items()}
         points = [Coverpoint("operands", "mode", dict.fromkeys(self._texts.values(), True))]
         for code, own in self._of_mode.items():

@@ -20,7 +20,6 @@ from golden.identify.search import Statistics
 from golden.model.instruction import Instruction
 from golden.model.trials import Trials
 from golden.number.formats import to_float
-from golden.program.modes import mode_text
 from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
 from golden.stimuli.sequences import operands_for_results
@@ -350,8 +349,7 @@ def mode_view(unit: Unit, code: int) -> FunctionUnit:
         mode = np.full(len(operands["a"]), code, takes.code_format("mode").dtype)
         return unit.dot(**operands, mode=mode)
 
-    said = mode_text(dict(takes.modes.codes())[code])
-    return FunctionUnit.like(takes.of_mode(code), answer, f"{takes.name} ({said})")
+    return FunctionUnit.like(takes.of_mode(code), answer, f"{takes.name} ({takes.modes.texts()[code]})")
 
 
 def selected(takes: Signature, operands: Operands) -> Operands:

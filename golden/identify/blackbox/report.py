@@ -16,7 +16,7 @@ from golden.identify.blackbox.unexplained import Law
 from golden.identify.sample import listed
 from golden.model.instruction import Instruction
 from golden.notebook import NotebookHtml
-from golden.program.modes import Modes, mode_text
+from golden.program.modes import Modes
 from golden.program.signature import Operands
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def of_modes(name: str, modes: Modes, found: Mapping[int, Found]) -> Found:
         for kind, (wrong, count) in one.differing.items():
             before = differing.get(kind, (0, 0))
             differing[kind] = before[0] + wrong, before[1] + count
-    words = {code: mode_text(values) for code, values in modes.codes()}
+    words = modes.texts()
     units = {code: unit for code, one in found.items() if (unit := _as_read(one)) is not None}
     whole = None
     if len(units) == len(found):

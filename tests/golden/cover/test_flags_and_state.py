@@ -244,3 +244,17 @@ def test_coverage_of_sequences_merges_with_its_own_alone(tmp_path: Path) -> None
     assert both.hits[name].sum() == 600
     with pytest.raises(OperandError, match="does not merge"):
         both.merge(Coverage(ins.stateless))
+
+
+def test_two_codes_of_one_meaning_are_two_modes() -> None:
+    """As a field of operations has them, of which the unit decodes some alike."""
+    shape = "shape: {k: 1}\nformats: {a: s8, b: s8, c: s16, d: s16}\n"
+    shape += "modes: {op: [none, product, none, product]}\n"
+    steps = INTEGER.format("wrap").replace("{to: products}", "{to: products, negate: $op}")
+    ins = unit(f"{shape}steps:{steps}")
+    counted = Coverage(ins)
+    vectors = default_set(ins, 2000, 1)
+    counted.sample_set(vectors)
+    assert ins.modes is not None
+    assert list(ins.modes.texts().values())[:2] == ["op none (code 0x0)", "op product (code 0x1)"]
+    assert counted.hits["mode"].tolist() == np.bincount(vectors.operands["mode"], minlength=4).tolist()

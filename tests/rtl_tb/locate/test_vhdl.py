@@ -107,6 +107,16 @@ def test_what_ghdl_writes_as_vhdl_is_verilog(dut: Dut, tmp_path: Path) -> None:
         assert len(wanted) > 200 and (came[chosen == at] == wanted.astype(np.uint8)).all(), code
 
 
+def test_an_input_without_bits_that_has_a_default(dut: Dut, tmp_path: Path) -> None:
+    text = VHDL.replace("(a, b : in", '(none : in std_logic_vector(-1 downto 0) := ""; a, b : in')
+    text = text.replace("a + b", "a + b + none'length")
+    (tmp_path / "plus.vhd").write_text(text.replace("sum - more", "sum"))
+    made = verilog_of(replace(dut, parameters={}), tmp_path / "made")
+    vectors = default_set(dut.instruction, 500, 1)
+    came = engines.run("fast", Job(made, tmp_path / "b", vectors, "verilator")).actual.reshape(-1)
+    assert (came == (vectors.operands["a"].reshape(-1) + vectors.operands["c"].reshape(-1))).all()
+
+
 def test_choices_latches_and_names_that_verilog_reserves(dut: Dut, tmp_path: Path) -> None:
     body = """signal input, reg : unsigned(7 downto 0);
 begin
