@@ -7,14 +7,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb.dut.ports import Design, Module, read_ports
 from rtl_tb.dut.pragmas import files_without_off
-from rtl_tb.dut.sources import MAX_LIST, VHDL, text_of
+from rtl_tb.dut.sources import MAX_LIST, VHDL, packages_first, text_of
 from rtl_tb.dut.text import write
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.errors import ElaborationError
@@ -71,7 +71,8 @@ _MISSING = (
     ),
     (
         re.compile(
-            r"containing module: '(\w+)'|Package/class '(\w+)' not found|unknown (?:module|package) '(\w+)'|"
+            r"containing module: '(\w+)'|package not found: '(\w+)'|Package/class [^;]*not found: '(\w+)'|"
+            r"Package/class '(\w+)' not found|unknown (?:module|package) '(\w+)'|"
             r"Unknown module type: (\w+)|unit \"(\w+)\" not found|components without an entity: (\w+)",
         ),
         False,
@@ -81,22 +82,59 @@ _MISSING = (
 not have."""
 
 
-def where_is(files: Iterable[Path], said: str) -> str:
-    """Where what a reader misses lies in the folders around the sources; "" where it misses nothing of the
+@dataclass(frozen=True)
+class _Lacking:
+    """What a reader misses, and where it lies: a source, or the `folder` of a file that is included."""
+
+    name: str
+    path: Path
+    folder: bool
+
+    def __str__(self) -> str:
+        return f"{'-I ' * self.folder}{self.path} (has {self.name})"
+
+    def added_to(self, design: Design) -> Design:
+        """The design with it."""
+        if self.folder:
+            return replace(design, include=(*design.include, self.path))
+        return replace(design, sources=packages_first([*design.sources, self.path]))
+
+
+def _lacking(design: Design, said: str) -> _Lacking | None:
+    """What a reader misses that lies in the folders around the sources; None where it misses nothing of the
     kind, or it is nowhere near."""
     for pattern, included in _MISSING:
         found = pattern.search(said)
-        name = next(filter(None, found.groups()), None) if found else None
-        if name is None:
-            continue
-        for path in _around(files):
+        name: str = next(filter(None, found.groups()), "") if found else ""
+        for path in _around([*design.sources, *design.include]) if name else ():
             if included and path.as_posix().endswith(f"/{name}"):
-                folder = path.as_posix().removesuffix(f"/{name}")
-                return f"; it is in {folder}: -I of rtl init, or include: in dut.yaml"
+                return _Lacking(name, Path(path.as_posix().removesuffix(f"/{name}")), True)
             if not included and name.lower() in _names_if_source(path):
-                folder = ", or its folder with -I" if path.stem.lower() == name.lower() else ""
-                return f"; {path} has it: name that file, too{folder}"
-    return ""
+                return _Lacking(name, path, False)
+    return None
+
+
+def where_is(design: Design, said: str, read: Callable[[Design], object]) -> str:
+    """Where everything lies that a reader misses, the end of a message: what it says once it has the first
+    names the second. "" where it misses nothing that is near."""
+    found: list[_Lacking] = []
+    rest = ""
+    most = 50  # of a unit that was named without its libraries; a reading takes a second
+    while len(found) < most and (one := _lacking(design, said)) is not None and one not in found:
+        found.append(one)
+        design = one.added_to(design)
+        try:
+            read(design)
+        except ElaborationError as error:
+            said = rest = " ".join(str(error).split())
+        else:
+            rest = ""
+            break
+    if not found:
+        return ""
+    key = "; in dut.yaml a folder belongs to include" * any(one.folder for one in found)
+    still = f"; with {'it' if len(found) == 1 else 'them'}: {rest}" * bool(rest)
+    return f"; name this, too: {', '.join(map(str, found))}{key}{still}"
 
 
 def _names_if_source(path: Path) -> set[str]:
@@ -144,11 +182,19 @@ def elaborated(design: Design, vhdl: Vhdl | None) -> tuple[Module, Design, Vhdl 
     why = " ".join(str(refused).split())
     fewer = replace(design, sources=needed(design.sources, design.top)) if design.top else design
     older = [replace(vhdl, standard="1993")] if vhdl else []
-    readings = [(fewer, vhdl, "Without files that the top does not need")] if fewer != design else []
-    readings += [(fewer, each, "As VHDL-93") for each in older]
-    for reading, edition, what in readings:
-        with suppress(ElaborationError):
-            return read(reading, edition), reading, edition, [f"# {what}: else {shortened_message(why)}"]
+    for edition, what in (
+        (vhdl, "Without files that the top does not need"),
+        *((each, "As VHDL-93") for each in older),
+    ):
+        reading = replace(fewer, sources=_without_bare_text(fewer.sources, why))
+        while reading.sources and (reading, edition) != (design, vhdl):
+            try:
+                return read(reading, edition), reading, edition, [f"# {what}: else {shortened_message(why)}"]
+            except ElaborationError as error:
+                left = _without_bare_text(reading.sources, str(error))
+            if left == reading.sources:
+                break
+            reading = replace(reading, sources=left)
     texts = files_without_off(design.sources)
     with tempfile.TemporaryDirectory(prefix="mmagold_init_") as name:
         moved = {path: Path(name) / f"{at}_{path.name}" for at, path in enumerate(texts)}
@@ -164,8 +210,16 @@ def elaborated(design: Design, vhdl: Vhdl | None) -> tuple[Module, Design, Vhdl 
                     f"synthesis: with it {why}"
                 )
                 return module, design, vhdl, [remark]
-    hint = where_is([*design.sources, *design.include], str(refused))
+    hint = where_is(design, str(refused), lambda design: read(design, vhdl))
     raise ElaborationError(f"{str(refused).rstrip('.')}{hint}") from refused.__cause__ if hint else refused
+
+
+def _without_bare_text(sources: Sequence[Path], said: str) -> tuple[Path, ...]:
+    """The sources without those that a reader complained of and that define nothing: an empty file, or one
+    that is no source."""
+    complained_of = re.compile("|".join(re.escape(str(path)) + r":\d" for path in sources))
+    found = {text.rpartition(":")[0] for text in complained_of.findall(said)}
+    return tuple(path for path in sources if str(path) not in found or _defined_in(path))
 
 
 def shortened_message(text: str) -> str:

@@ -481,19 +481,44 @@ def test_files_that_the_top_does_not_need_are_left_out(tmp_path: Path) -> None:
     assert "# Without files that the top does not need: else " in text
 
 
-def test_a_file_that_is_missing_is_looked_for(tmp_path: Path) -> None:
-    for folder, text in {
-        "core/u.sv": '`include "widths.svh"\nmodule u (input [`W:0] a, output [`W:0] d);\n'
+def test_a_file_that_defines_nothing_and_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "u.v").write_text(
+        "module u (input [7:0] a, b, output [15:0] d); assign d = a * b; endmodule\n"
+    )
+    (tmp_path / "bad.v").write_text("no Verilog\n")
+    text = draft([tmp_path / "u.v", tmp_path / "bad.v"], "u", None, tmp_path)
+    assert yaml.safe_load(text)["sources"] == ["u.v"]
+    (tmp_path / "e.vhd").write_text(
+        "library ieee; use ieee.std_logic_1164.all;\n"
+        "entity e is port (a, b: in std_logic; d: out std_logic); end;\n"
+        "architecture r of e is begin d <= a and b; end;\n"
+    )
+    (tmp_path / "empty.vhd").write_text("")
+    text = draft([tmp_path / "e.vhd", tmp_path / "empty.vhd"], "e", None, tmp_path)
+    assert yaml.safe_load(text)["sources"] == ["e.vhd"]
+
+
+def test_files_that_are_missing_are_looked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """All at once, though a reader names the next one only where it has the one before."""
+    for name, text in {
+        "core/u.sv": '`include "widths.svh"\nmodule u import p::*; (input [`W:0] a, output [p::N:0] d);\n'
         "  inner i (a, d);\nendmodule\n",
         "lib/cells.sv": "module inner (input [7:0] a, output [7:0] d); assign d = a; endmodule\n",
+        "lib/p.sv": "package p; localparam N = 7; endpackage\n",
         "inc/widths.svh": "`define W 7\n",
     }.items():
-        (tmp_path / folder).parent.mkdir(exist_ok=True)
-        (tmp_path / folder).write_text(text, encoding="utf-8")
-    with pytest.raises(ElaborationError, match=r"it is in \S*/inc: -I of rtl init"):
-        draft([tmp_path / "core" / "u.sv"], "u")
-    with pytest.raises(ElaborationError, match=r"lib/cells\.sv has it: name that file, too"):
-        draft([tmp_path / "core" / "u.sv"], "u", given=Given(include=[tmp_path / "inc"]))
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    u, inc, given = tmp_path / "core" / "u.sv", tmp_path / "inc", Given(include=[tmp_path / "inc"])
+    with pytest.raises(ElaborationError) as refused:
+        draft([u], "u")
+    for found in (f"-I {inc} (has widths.svh)", "lib/p.sv (has p)", "lib/cells.sv (has inner)"):
+        assert found in str(refused.value)
+    with pytest.raises(ElaborationError, match=r"mport package not found: 'p'.*lib/p\.sv \(has p\)"):
+        draft([u], "u", given=given)
+    with pytest.raises(ElaborationError, match="expected u"):
+        draft([u, tmp_path / "lib" / "p.sv", tmp_path / "lib" / "cells.sv"], "v", given=given)
+    assert capfd.readouterr().err == ""  # slang says there that it got no file
 
 
 def test_names_that_begin_with_a_dollar_are_read(tmp_path: Path) -> None:
