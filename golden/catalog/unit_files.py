@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -273,6 +274,23 @@ _MOST_INTEGER_BITS = {"c": 63, "d": 64}
 """Bits of an integer operand; those of other operands are factors."""
 
 
+_INTEGER = re.compile(r"(?P<sign>[su])(?:int)?(?P<bits>\d+)|(?P<signed>int)(?P<of>\d+)")
+"""What people call integers: u16, s24, uint16, int24."""
+
+
+def _definition(name: str) -> str:
+    """How a file defines a format that there is not, for a message."""
+    called = _INTEGER.fullmatch(name)
+    bits = int(called["bits"] or called["of"]) if called else 0
+    storage = next((each for each in (8, 16, 32, 64) if bits <= each), 0)
+    if called is None or not bits or not storage:
+        return "define_formats defines further ones"
+    sign = ", signed: false" * (called["sign"] == "u")
+    return (
+        f"define it: `define_formats: {{{name}: {{kind: integer, storage: {storage}, bits: {bits}{sign}}}}}`"
+    )
+
+
 def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Format]:
     formats: dict[str, Format] = {}
     for operand in _OPERANDS:
@@ -283,7 +301,7 @@ def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Form
         try:
             formats[operand] = local.get(name) or get_format(name)
         except UnknownNameError as error:
-            raise table.error(f"{error}; define_formats defines further ones", operand) from None
+            raise table.error(f"{error}; {_definition(name)}", operand) from None
         most = _MOST_INTEGER_BITS.get(operand, 32)
         if formats[operand].integer_bits > most:
             raise table.error(

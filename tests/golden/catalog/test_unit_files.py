@@ -348,6 +348,12 @@ def test_specials_of_the_examples() -> None:
             "a: f61",
             "unknown format 'f61'; nearest: f64, f16, bf16; define_formats defines further ones",
         ),
+        (
+            "a: f16",
+            "a: u16",
+            "define it: `define_formats: {u16: {kind: integer, storage: 16, bits: 16, signed: false}}`",
+        ),
+        ("a: f16", "a: int24", "`define_formats: {int24: {kind: integer, storage: 32, bits: 24}}`"),
         ("rounding: nearest_even", "rounding: nearest", "expected one of toward_zero, nearest_even"),
         ("of: total", "of: totel", "key 'of' is 'totel', expected one of a, b, c"),
         ("unit: sticky_rne", "unit: sticky_rne\nunits: 3", "unknown key 'units'"),
