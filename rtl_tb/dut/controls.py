@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from rtl_tb.dut.matching import CONTROL_ROLES, MAIN, SURE, Candidate, Match, words_of
+from rtl_tb.dut.operation import Control
 from rtl_tb.dut.ports import Module, Port
 from rtl_tb.dut.structure import Structure
 
@@ -39,6 +40,7 @@ def decide(found: Match, module: Module, structure: Structure | None, state: boo
         _find_clear(found, module, structure)
     _find_roles(found, module, structure, state)
     if structure is not None:
+        _confirm_valid(found, module, structure)
         _find_polarities(found, _Seen(found, module, structure, state))
 
 
@@ -56,6 +58,55 @@ def _find_roles(found: Match, module: Module, structure: Structure | None, state
         _on_no_register(found, state)
     else:
         _by_registers(found, seen, state)
+
+
+def find_result(found: Match, module: Module, structure: Structure, width: int | None) -> None:
+    """Corrects the role `d` in place: names choose among the outputs that depend on the operands. If none of
+    these is called a result, or only a part of one, it is the widest one that depends on most of their bits.
+
+    Args:
+        width: of the result, where it is known.
+    """
+    end = found.roles.get("d")
+    if end is not None and len(end.ports) > 1:
+        return
+    taken = {name for role, each in found.roles.items() if role != "d" for name in each.ports}
+    inputs = [port for port in module.ports.values() if port.direction == "input"]
+    named = [port for port in inputs if any(port.name in _ports_of(found, role) for role in MAIN)]
+    sources = named or [port for port in inputs if port.width > 1 and port.name not in taken]
+    reach = {
+        name: structure.reached(sources, port)
+        for name, port in module.ports.items()
+        if port.direction == "output" and port.width >= (width or 2) and name not in taken
+    }
+    most = max(reach.values(), default=0)
+    part = 2  # a result depends on at least 1/2 of these bits: a sum's carry on all, a copy of a on fewer
+    fits = [name for name, bits in reach.items() if most and bits * part >= most]
+    widest = max((port.width for port in named), default=0)
+    whole = [name for name in fits if reach[name] == most and module.ports[name].width == widest]
+    if end is not None:
+        bits, (name,) = reach.get(end.ports[0], 0), end.ports
+        a_part = width is None and bool(whole) and end.width < widest
+        if not fits or (name in fits and not a_part):
+            wider = [each for each in fits if module.ports[each].width > end.width and reach[each] >= bits]
+            if wider and width is None:
+                found.doubts["d"] = list(dict.fromkeys([*found.doubts.get("d", ()), *wider]))
+            return
+    if not fits:
+        return
+
+    def rank(name: str) -> tuple[bool, int, int]:  # of equal ones that of the last stage
+        ways = [structure.distance(source, [module.ports[name]]) or 0 for source in sources]
+        return name in whole, 0 if name in whole else module.ports[name].width, max(ways, default=0)
+
+    fits.sort(key=rank, reverse=True)
+    best = next(name for name in fits if reach[name] == most)
+    others = [name for name in (*fits, *_ports_of(found, "d")) if name != best]
+    found.roles["d"] = Candidate((best,), "output", module.ports[best].width, words_of(best))
+    found.scores["d"] = _ALONE
+    found.doubts.pop("d", None)
+    if others:
+        found.doubts["d"] = others
 
 
 def clock_and_reset(found: Match, module: Module, structure: Structure) -> None:
@@ -168,15 +219,6 @@ def registers_of(found: Match, module: Module, structure: Structure) -> dict[str
         counts[role] = min(ways)
     one = counts.get("c") == 0 and structure.stages(results) == 1
     return counts if len(set(counts.values())) > 1 and (one or "out_valid" not in found.roles) else {}
-
-
-def must_stay(found: Match, module: Module, structure: Structure) -> bool:
-    """Whether the valid of the operands has to stay until the result is there: without it what the valid of
-    the result shows is cleared."""
-    if not {"in_valid", "out_valid"} <= found.roles.keys() or "in_ready" in found.roles:
-        return False
-    given, done = (module.ports[found.roles[role].ports[0]] for role in ("in_valid", "out_valid"))
-    return structure.cleared_by(given, "1" if found.low.get(given.name) else "0", done)
 
 
 def answers_all(found: Match, module: Module, structure: Structure, valids: Sequence[str]) -> bool:
@@ -353,6 +395,35 @@ def _by_registers(found: Match, seen: _Seen, state: bool) -> None:
         found.remarks["enable"] = f"or {valid.ports[0]}"
     elif enable and not valid and seen.stages == 1:
         found.remarks["enable"] = f"or input: {{valid: {enable.ports[0]}}}; {_ONE_REGISTER}"
+
+
+def _confirm_valid(found: Match, module: Module, structure: Structure) -> None:
+    """Takes another valid of the operands than the one that names say, if that one alone never brings a
+    result and the other one does."""
+    if not {"in_valid", "out_valid"} <= found.roles.keys() or found.roles["in_valid"].method:
+        return
+    (named,) = _ports_of(found, "in_valid")
+    idle = [name for name, why in found.tied.items() if why in (ON_NO_REGISTER, GOES_ON)]
+    others = [module.ports[name] for name in (named, *idle)] + _free(found, module)
+    runs = [module.ports[name] for role in ("enable", "out_ready") for name in _ports_of(found, role)]
+    reset = next((module.ports[name] for name in _ports_of(found, "reset")), None)
+    shape = structure.reset(reset) if reset is not None else None
+    done = module.ports[found.roles["out_valid"].ports[0]]
+
+    def starts(port: Port) -> bool:
+        zeros = [each for each in others if each is not port]
+        acts_low = shape is not None and shape.active_low
+        return Control(
+            structure, (reset, acts_low), {"0": zeros, "1": runs}, (port, "1"), (done, "1")
+        ).starts()
+
+    better = [] if starts(module.ports[named]) else [port.name for port in others[1:] if starts(port)]
+    if better:
+        found.tied.pop(better[0], None)
+        found.roles["in_valid"] = Candidate((better[0],), "input", 1, words_of(better[0]))
+        found.scores["in_valid"] = _ALONE
+        rest = "".join(f", or {name}" for name in better[1:])
+        found.remarks["in_valid"] = f"{done.name} answers it, and not {named} alone{rest}"
 
 
 def _find_valid(found: Match, module: Module, structure: Structure) -> None:

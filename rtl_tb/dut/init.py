@@ -32,7 +32,7 @@ from rtl_tb.dut.controls import (
     decide,
     depth_of,
     find_enable,
-    must_stay,
+    find_result,
     registers_of,
 )
 from rtl_tb.dut.description import PLACEHOLDER
@@ -48,6 +48,7 @@ from rtl_tb.dut.matching import (
     several_valids,
     words_of,
 )
+from rtl_tb.dut.operation import Answer, Control, answer_of, keeps_a_sum
 from rtl_tb.dut.port_check import entries, entry_width, plain
 from rtl_tb.dut.port_fields import leaves
 from rtl_tb.dut.ports import Design, Module, Port
@@ -123,8 +124,11 @@ class _Roles:
     loading: dict[str, str] = field(default_factory=dict)
     """Inputs that let a register take an operand, and the value with which they do."""
 
-    stays: bool = False
-    """Whether the valid of the operands has to stay until the result is there."""
+    answer: Answer = field(default_factory=Answer)
+    """How the unit answers a start, where its result has a valid and it has no ready."""
+
+    keeps: bool = False
+    """Whether registers show that a result adds to what earlier operands left."""
 
     turn: str | None = None
     """An input that lets a register take the operands which come first, and stops the others meanwhile."""
@@ -151,8 +155,14 @@ class _Roles:
             return f"{GUESS}: {self.found.remarks[role]}"
         if role not in self.found.doubts:
             return ""
-        others = self.found.doubts[role][:_SHOWN]
-        return f"{GUESS}: or {', '.join(others)}" if others else f"{GUESS}: by what is left"
+        return f"{GUESS}: {self.others(role).removeprefix(', ') or 'by what is left'}"
+
+    def others(self, role: str) -> str:
+        """The other candidates of a role, as the end of a mark."""
+        return "".join(
+            f"{', or' * (not at) or ','} {name}"
+            for at, name in enumerate(self.found.doubts.get(role, ())[:_SHOWN])
+        )
 
 
 @dataclass(frozen=True)
@@ -429,7 +439,10 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
         found.remarks[role] = "fraction, exponent and sign by their names"
     if mode is not None:
         found.roles["mode"] = Candidate((mode,), "input", module.ports[mode].width, ())
-    # 3. Registers overrule names: clock and reset, then valid, enable and clear, then what has no register.
+    # 3. The netlist overrules names: result, clock and reset, then valid, enable and clear, then what has no
+    # register.
+    if structure is not None:
+        find_result(found, module, structure, fields["d"].width if fields and "d" in fields else None)
     if structure is not None and structure.has_registers:
         clock_and_reset(found, module, structure)
     decide(found, module, structure, state)
@@ -476,10 +489,14 @@ def _roles(module: Module, unit: Instruction | None, structure: Structure | None
     if structure is not None:
         enable = None if roles.valids else find_enable(found, module, structure, state, roles.left)
         roles.left[:] = [name for name in roles.left if name != enable]
-        roles.stays = not roles.valids and must_stay(found, module, structure)
         roles.stages = depth_of(found, module, structure)
         roles.registers = registers_of(found, module, structure)
         _find_loads(roles, module, structure)
+        _find_operation(roles, module, structure)
+        factors = [roles.ports(role) for role in "ab"]
+        ends = [[module.ports[name] for name in names if name in module.ports] for names in factors]
+        if fields is None and all(ends) and "c" not in found.roles and not structure.multiplies(*ends):
+            found.remarks["b"] = f"or c, if the unit adds{roles.others('b')}"
     if "d" not in found.roles and roles.open:
         widest = max(roles.open, key=lambda name: module.ports[name].width)
         if module.ports[widest].width:
@@ -520,11 +537,47 @@ def _find_loads(roles: _Roles, module: Module, structure: Structure) -> None:
             roles.registers |= {role: roles.registers[role] - 1 for role in (*still, *after)}
 
 
+def _find_operation(roles: _Roles, module: Module, structure: Structure) -> None:
+    """How the unit answers its operands, with every signal as the draft connects it."""
+    operands, results = (
+        [module.ports[name] for role in of for name in roles.ports(role) if name in module.ports]
+        for of in (MAIN, ("d",))
+    )
+    if not structure.has_registers or not results:
+        return
+    assumed: dict[str, list[Port]] = {}
+
+    def assume(name: str, value: str | int) -> None:
+        assumed.setdefault(str(value)[-1], []).append(module.ports[name])
+
+    for name, why in _unused_controls(roles):
+        assume(name, _idle(name, why))
+    for name in roles.left:
+        low = module.ports[name].width == 1 and _RESET_LOW.search(name) is not None
+        assume(name, roles.loading.get(name, int(low)))
+    for name in (*roles.ports("enable"), *roles.ports("out_ready")):
+        assume(name, int(not _acts_low(roles, name)))
+    reset, start, done = (roles.port(role) for role in ("reset", "in_valid", "out_valid"))
+    on = [(module.ports[name], "10"[_acts_low(roles, name)]) if name else None for name in (start, done)]
+    control = Control(
+        structure, (module.ports[reset] if reset else None, _is_low(roles, reset or "")), assumed, *on
+    )
+    if start and done and not (roles.valids or roles.port("in_ready") or roles.port("out_ready")):
+        roles.answer = answer_of(control, operands, results)
+    roles.keeps = keeps_a_sum(control, max(roles.stages, 1), results)
+
+
 def _take_what_is_left(roles: _Roles, module: Module, fields: Mapping[str, Field] | None) -> None:
     """Gives operands that no name fits the inputs of several bits that are left, in the order of the ports:
     one of the operand's width, or where that is not known the widest one for a, and one as wide as a for b.
     Nothing that may be an operand is only tied to 0."""
     for role in MAIN:
+        given, first = roles.found.roles.get(role), roles.found.roles.get("a")
+        if fields is None and given is not None and first is not None and given.width == 1 < first.width:
+            if any(module.ports[name].width == first.width for name in roles.left):
+                roles.left += roles.found.roles.pop(role).ports  # another one is as wide as a
+            wide = sorted(roles.left, key=lambda name: -module.ports[name].width)
+            roles.found.doubts[role] = [name for name in wide if module.ports[name].width > 1]
         if role in roles.found.roles or (fields is not None and role not in fields):
             continue
         wide = [name for name in roles.left if module.ports[name].width > 1 and not module.ports[name].items]
@@ -705,19 +758,27 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None, beats: str 
     lines.append("handshake:")
     out_valid = roles.port("out_valid")
     given = [_with_beats(each, beats) for each in _input(roles)] if clock else []
-    if roles.stays and len(given) == 1 and not beats:
-        held = given[0].partition(GUESS)[0].replace("}", ", hold: released}", 1)
-        given = [f"{held}{GUESS}: {out_valid} needs it, and is cleared without it"]
+    answer = roles.answer
+    if answer.hold and len(given) == 1 and not beats:
+        held = given[0].partition(GUESS)[0].replace("}", f", hold: {answer.hold}}}", 1)
+        if answer.hold == "released":
+            doubt = f"{GUESS}: {out_valid} needs it, and is cleared without it"
+        else:
+            doubt = f"{GUESS}: {answer.doubt}" if answer.doubt else "  # registers read them until then"
+        given = [f"{held}{doubt}"]
     if given and out_valid:
         out_ready = roles.port("out_ready")
         ready = bool(roles.port("in_ready") or out_ready or any(ready for _, ready, _ in roles.valids))
         lines.append(f"  kind: {'valid_ready' if ready else 'valid'}")
-        answer = _side(roles, "output", out_valid, out_ready, _doubt(roles, "out_valid", "out_ready"))
-        if roles.stays:
-            plain_valid = f"valid: {_scalar(out_valid)}"
-            answer = answer.replace(plain_valid, f"valid: {{port: {_scalar(out_valid)}, level: true}}", 1)
-        lines += [*given, answer]
-        lines += [] if ready else ["  # interval: 1    # cycles from one set of operands to the next"]
+        doubt = f"{GUESS}: {answer.doubt}" if answer.doubt and not answer.hold else ""
+        doubt = _doubt(roles, "out_valid", "out_ready") or doubt
+        side = _side(roles, "output", out_valid, out_ready, doubt)
+        if answer.level:
+            signal = _signal(roles, out_valid)
+            long = signal if signal.startswith("{") else f"{{port: {signal}}}"
+            side = side.replace(f"valid: {signal}", f"valid: {long[:-1]}, level: true}}", 1)
+        lines += [*given, side]
+        lines += [] if ready else [_interval(answer.interval)]
     elif clock:
         enable = roles.port("enable")
         lines += [
@@ -732,11 +793,7 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None, beats: str 
             [_marked(roles, f"  enable: {_signal(roles, enable)}", roles.guess("enable"))] if enable else []
         )
         cycles = max(_cycles_later(roles, role) for role in MAIN) + 1
-        lines += [
-            f"  interval: {cycles}"
-            if roles.turn is not None
-            else "  # interval: 1    # cycles from one set of operands to the next"
-        ]
+        lines.append(_interval(cycles if roles.turn is not None else 1))
         if unit is not None and unit.state and not given:
             ones = [name for name in roles.left if module.ports[name].width == 1 and not roles.stages]
             if ones:
@@ -749,8 +806,14 @@ def _timing(module: Module, roles: _Roles, unit: Instruction | None, beats: str 
             else:
                 lines.append("  idle: zero  # no port says which cycles count: a and b are 0 in the others")
     else:
-        lines.append(f"  kind: combinational{GUESS}: there is no clock")
+        bare = "  # there is no register" if roles.at_once else f"{GUESS}: there is no clock"
+        lines.append(f"  kind: combinational{bare}")
     return lines
+
+
+def _interval(cycles: int) -> str:
+    said = "  # interval: 1    # cycles from one set of operands to the next"
+    return said if cycles == 1 else f"  interval: {cycles}"
 
 
 def _with_beats(line: str, beats: str) -> str:
@@ -818,8 +881,13 @@ def _signal(roles: _Roles, name: str, fellow: str = "") -> str:
     be active only while its fellow is waits for that."""
     if fellow and (name.startswith("EN_") or "yumi" in words_of(name)):
         return f"{{port: {_scalar(name)}, only_if: {fellow}}}"
+    return _signal_of(name, _acts_low(roles, name))
+
+
+def _acts_low(roles: _Roles, name: str) -> bool:
+    """Whether a signal of the handshake acts with 0: as registers show it, or else by its name."""
     by_name = _LOW.search(name.rpartition(".")[2]) is not None
-    return _signal_of(name, roles.found.low.get(name, by_name))
+    return roles.found.low.get(name, by_name)
 
 
 def _signal_of(name: str, low: bool) -> str:
@@ -877,6 +945,9 @@ def _riscv(unit: Instruction | None, roles: _Roles) -> str:
 def _ports(module: Module, roles: _Roles, layout: WordLayout | None, unit: Instruction | None) -> list[str]:
     fields = {item.name: item for item in layout.fields} if layout else {}
     lines = ["# Element 0 in the least significant bits, unless order: descending.", "ports:"]
+    if roles.keeps and not (unit is not None and unit.state):
+        said = "# Registers add to what earlier operands left: the unit's file then has accumulator: state."
+        lines[0] += f"\n{said}{GUESS}"
     shared = _shared_port(module, roles, fields)
     for operand in fields or ("a", "b", "c", "d"):
         names = roles.ports(operand)

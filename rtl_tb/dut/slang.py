@@ -67,7 +67,7 @@ def parsed(design: Design, sources: Iterable[str | Path] = ()) -> Any:
     """A driver that has read the text of a design, and of these sources behind it.
 
     Raises:
-        ElaborationError: it cannot.
+        ElaborationError: it cannot, or there is no source.
     """
     words = ["slang", "--single-unit", "--allow-toplevel-iface-ports", "--compat=all", "-Wnone", *LENIENT]
     words += ["--top", design.top] if design.top else []
@@ -75,7 +75,10 @@ def parsed(design: Design, sources: Iterable[str | Path] = ()) -> Any:
     words += [f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()]
     words += [word for path in design.include for word in ("-I", str(path))]
     words += [word for path in design.libraries for word in ("-y", str(path))]
-    words += [str(path) for path in (*design.sources, *sources)]
+    named = [str(path) for path in (*design.sources, *sources)]
+    if not named:  # slang would write that on the terminal
+        raise ElaborationError("there are no sources")
+    words += named
     given: dict[Path, str] = {}
     while True:
         slang = importlib.import_module("pyslang.driver").Driver()

@@ -8,9 +8,10 @@ resolved bit by bit: each becomes a constant, or the bit that it is a copy of, o
 from __future__ import annotations
 
 import json
+import operator
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +32,8 @@ Values = dict[Bit, Bit]
 _FILE = "structure.json"
 _WORDS = 32
 """Words of an array that is taken for so many registers: a delay line, no memory."""
+_RESET_CYCLES = 4
+"""Cycles of reset that are followed: a synchroniser of two registers, and one more."""
 _COMMANDS = (
     "flatten",
     *("memory_collect", f"memory_map r:SIZE<={_WORDS}", "opt_expr", "opt_clean"),
@@ -62,6 +65,7 @@ class _Register:
         loads: a bit with which it is set or reset at once, and the value with which that acts.
         latch: whether it is a latch, which a cell that gates a clock has before its gate.
         clock: the bit at whose edges it takes; nothing for a latch.
+        loaded: the bits that an asynchronous reset makes it; nothing without one.
     """
 
     q: tuple[Bit, ...]
@@ -71,6 +75,7 @@ class _Register:
     memory: bool = False
     latch: bool = False
     clock: tuple[Bit, ...] = ()
+    loaded: tuple[Bit, ...] = ()
 
     @property
     def before(self) -> list[Bit]:
@@ -128,6 +133,15 @@ class Structure:
                 self._driver.update(dict.fromkeys(_side(cell, "output"), cell))
                 self._inputs |= _inputs(cell)
         self._order = self._sorted(cells)
+        self._first: Values = {}
+        for net in module.get("netnames", {}).values():
+            initial = reversed(str(net.get("attributes", {}).get("init", "")))
+            self._first |= {bit: at for bit, at in zip(net["bits"], initial, strict=False) if at in "01"}
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has, other than registers."""
+        return len(self._order)
 
     @property
     def has_registers(self) -> bool:
@@ -220,13 +234,6 @@ class Structure:
             if not each.memory and all(values.get(d, d) in ("0", "1") for d in each.d)
         }
 
-    def cleared_by(self, control: Port, value: str, output: Port) -> bool:
-        """Whether an input with this value sets the registers that an output shows to constants, while
-        without it one of them takes what a register gives: a count, or a pulse on its way."""
-        shown = self._cone(self.bits(output), False)[1]
-        fed = any(self._cone(self._registers[at].d, False)[1] for at in shown)
-        return fed and shown <= self.set_to_constants({value: [control]})
-
     def registers_at(self, outputs: Sequence[Port]) -> set[int]:
         """The registers that outputs show as they are."""
         return {self._of[bit] for port in outputs for bit in self.bits(port) if bit in self._of}
@@ -235,6 +242,22 @@ class Structure:
         """Whether an output depends on any bit of an input."""
         found, _ = self._cone(self.bits(output), through_registers)
         return bool(found & set(self.bits(source)))
+
+    def reached(self, sources: Sequence[Port], output: Port) -> int:
+        """On how many bits of these inputs an output depends."""
+        return len(
+            self._cone(self.bits(output), True)[0] & {bit for port in sources for bit in self.bits(port)}
+        )
+
+    def multiplies(self, a: Sequence[Port], b: Sequence[Port]) -> bool:
+        """Whether a multiplier has a factor that depends on `a` and one that depends on `b`."""
+        wanted = [{bit for port in ports for bit in self.bits(port)} for ports in (a, b)]
+        for cell in self._order:
+            if cell["type"] == "$mul":
+                one, other = (self._cone(cell["connections"][pin], True)[0] for pin in "AB")
+                if any(x & one and y & other for x, y in (wanted, wanted[::-1])):
+                    return True
+        return False
 
     def reaches_later(self, source: Port, output: Port) -> bool:
         """Whether an output depends on an input of earlier cycles."""
@@ -304,6 +327,90 @@ class Structure:
                 return 2
         return min(len(before), 1)
 
+    # Cycle by cycle -----------------------------------------------------------------------------------------
+
+    def behind_reset(self, reset: Port | None, low: bool) -> Values:
+        """The constants that registers have behind the reset, or at the start."""
+        on: Values = dict.fromkeys(self.bits(reset), "0" if low else "1")
+        state = dict(self._first)
+        for _ in range(_RESET_CYCLES if on else 0):
+            state = self.next(state, self._resolved({**state, **on}))
+        return state
+
+    def cycles(self, state: Values, inputs: Iterable[Mapping[str, Sequence[Port]]]) -> Iterator[Values]:
+        """What each bit is in each cycle from a state of the registers on, while inputs have these values and
+        all others any: constants, or bits of the same cycle."""
+        for given in inputs:
+            now = {bit: value for value, ports in given.items() for port in ports for bit in self.bits(port)}
+            values = self._resolved({**state, **now})
+            yield values
+            state = self.next(state, values)
+
+    def settled(self, state: Values, given: Mapping[str, Sequence[Port]], most: int) -> Values:
+        """The constants of registers once they stay as they are with these inputs, or after `most` cycles."""
+        for values in self.cycles(state, [given] * most):
+            before, state = state, self.next(state, values)
+            if state == before:
+                break
+        return state
+
+    def next(self, state: Values, values: Values) -> Values:
+        """The constants of registers after an edge of the clock."""
+        found: Values = {}
+        for each in self._registers:
+            if each.memory or each.latch:
+                continue
+            loads = [(values.get(load, load), active) for load, active in each.loads]
+            enables = [values.get(bit, bit) for group, on in each.enables if on for bit in group]
+            if any(now == active for now, active in loads):
+                taken = [values.get(bit, bit) for bit in each.loaded]
+            elif _is_constant(each, values):
+                taken = [state.get(q, q) for q in each.q]
+            else:
+                taken = [values.get(d, d) for d in each.d]
+            known = all(now in ("0", "1") for now, _ in loads) and all(now in ("0", "1") for now in enables)
+            pairs = zip(each.q, taken, strict=False) if known else ()
+            found |= {q: bit for q, bit in pairs if bit in ("0", "1")}
+        return found
+
+    def passed_on(self, reached: set[Bit], values: Values) -> set[Bit]:
+        """The bits of registers that, after an edge of the clock, depend on bits reached before it."""
+        found = set[Bit]()
+        for each in self._registers:
+            if _is_constant(each, values):
+                found |= reached & set(each.q)
+            elif self.depends(each.before, values) & reached:
+                found |= set(each.q)
+        return found
+
+    def feeding_themselves(self, outputs: Sequence[Port]) -> set[Bit]:
+        """The registers before outputs of which a bit takes what another bit of the same one gives, without a
+        register between them: sums, counts, words that shift. All of their bits."""
+        found = set[Bit]()
+        for at in self._registers_before([bit for port in outputs for bit in self.bits(port)]):
+            each = self._registers[at]
+            own = set(each.q) if not each.memory else set()
+            if any(
+                self._cone([d], False)[0] & own - {q} for q, d in zip(each.q, each.d, strict=False) if own
+            ):
+                found |= own
+        return found
+
+    def depends(self, ends: Iterable[Bit], values: Values) -> set[Bit]:
+        """The inputs and registers on which bits depend while these have constants."""
+        found, seen = set[Bit](), set[Bit]()
+        left = [values.get(bit, bit) for bit in ends]
+        while left:
+            bit = left.pop()
+            if bit in seen or not isinstance(bit, int):
+                continue
+            seen.add(bit)
+            if bit in self._inputs and bit not in self._of:
+                left += [values.get(each, each) for each in self._inputs[bit]]
+            else:
+                found.add(bit)
+        return found
+
     # The netlist --------------------------------------------------------------------------------------------
 
     def _registers_before(self, ends: Iterable[Bit]) -> Collection[int]:
@@ -331,8 +438,7 @@ class Structure:
         """The registers that a value of an input sets at once, and those that it sets at the next edge."""
         known: Values = {bit: value}
         at_once, at_edges = set[int](), set[int]()
-        cycles = 4  # of reset that are followed: a synchroniser of two registers, and one more
-        for _ in range(cycles):
+        for _ in range(_RESET_CYCLES):
             values = self._resolved(known)
             for at, each in enumerate(self._registers):
                 if each.memory:
@@ -421,8 +527,9 @@ def _register(cell: Mapping[str, Any]) -> _Register:
     # A clock that stands still, whichever edge it is that counts, changes nothing either.
     enables += [(pins["CLK"], "")] if "CLK" in pins else []
     latch = cell["type"].startswith(("$dlatch", "$adlatch"))
+    loaded = pins.get("AD") or tuple(reversed(str(cell["parameters"].get("ARST_VALUE", ""))))
     return _Register(
-        pins["Q"], pins["D"], tuple(enables), tuple(loads), latch=latch, clock=pins.get("CLK", ())
+        pins["Q"], pins["D"], tuple(enables), tuple(loads), False, latch, pins.get("CLK", ()), loaded
     )
 
 
@@ -469,8 +576,16 @@ def _outputs(cell: Mapping[str, Any], values: Values) -> Sequence[Bit | None]:
     if kind in ("and", "or", "not", "xor", "xnor"):
         rows = [_extended(side, width, all(signed)) for side in ((a, b) if b else (a,))]
         return [_bitwise(kind, each) for each in zip(*rows, strict=True)]
+    if kind in _ARITHMETIC and all(bit in ("0", "1") for bit in (*a, *b)):
+        number = _ARITHMETIC[kind](*map(_number, (a, b), (all(signed),) * 2))
+        return [str(number >> at & 1) for at in range(width)]
     if kind in ("add", "sub", "mul"):
         return _with_zero(kind, [_extended(side, width, all(signed)) for side in (a, b)])
+    if kind in _SHIFTS and all(bit in ("0", "1") for bit in b):
+        by = _number(b, kind.startswith("shift") and signed[1]) * _SHIFTS[kind]
+        whole = _extended(a, max(width, len(a)), signed[0])
+        fill = whole[-1:] if kind == "sshr" and signed[0] else ["0"]
+        return [whole[at] if 0 <= at < len(whole) else fill[0] for at in range(by, by + width)]
     first: Bit | None = None
     if kind in ("logic_not", "logic_and", "logic_or"):
         truths = [_any(side) for side in ((a, b) if b else (a,))]
@@ -482,6 +597,25 @@ def _outputs(cell: Mapping[str, Any], values: Values) -> Sequence[Bit | None]:
     elif kind in ("eq", "ne", "eqx", "nex"):
         first = _equal(a, b, all(signed), kind.startswith("n"))
     return [first, *["0"] * (width - 1)]
+
+
+_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_SHIFTS = {"shl": -1, "sshl": -1, "shr": 1, "sshr": 1, "shift": 1, "shiftx": 1}
+"""Cells that shift A by B, and the sign of a shift towards bit 0."""
+
+
+def _number(bits: Sequence[Bit], signed: bool) -> int:
+    """What constant bits mean."""
+    value = sum((bit == "1") << at for at, bit in enumerate(bits))
+    return value - (1 << len(bits)) if signed and bits and bits[-1] == "1" else value
 
 
 def _extended(bits: Sequence[Bit], width: int, signed: bool) -> list[Bit]:

@@ -31,8 +31,10 @@ _NO_VERILOG = {
         r"  assign \1 = $signed(\2) % $signed(\3) != 0 && ($signed(\2) < 0) != ($signed(\3) < 0) ? "
         r"$signed(\2) % $signed(\3) + $signed(\3) : $signed(\2) % $signed(\3);"
     ),
+    r"^  initial\n    (\S+) <= ": r"  initial\n    \1 = ",
 }
-"""Lines that GHDL 2.0 writes as VHDL, or without the sign, and what they mean in Verilog."""
+"""Lines that GHDL 2.0 writes as VHDL, or without the sign, and what they mean in Verilog; and values at the
+start, which Yosys reads as blocking assignments alone."""
 _CHOICES = re.compile(r"^    case \(\w+\)\n(?:      \S+: (?P<target>\w+) <= \S+;\n)+", re.MULTILINE)
 _OTHERS = re.compile(r"with \S+ select (?P<target>\w+) <=(?:\s+\S+ when \S+,)*\s+(?P<value>\S+) when others;")
 _OF_GHDL = {"begin", "else", "if", "negedge", "or", "posedge"}

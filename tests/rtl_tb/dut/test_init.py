@@ -659,3 +659,114 @@ def test_two_operands_in_one_port(tmp_path: Path) -> None:
     )
     assert "  b: {port: w, partial: true}  # GUESS" in text
     assert "  c: {port: w, partial: true, lsb: 8}  # GUESS" in text
+
+
+def drafted_alone(folder: Path, text: str) -> str:
+    """A draft without a unit's file."""
+    (folder / "m.sv").write_text(text)
+    return draft([folder / "m.sv"], folder=folder)
+
+
+def test_clock_and_reset_without_a_register(tmp_path: Path) -> None:
+    """As Chisel gives them to every module, whatever the ports are called."""
+    text = drafted_alone(
+        tmp_path,
+        "module m (input clock, reset, input [7:0] io_a, io_b, output [15:0] io_out);\n"
+        "  assign io_out = io_a * io_b;\nendmodule\n",
+    )
+    assert "  kind: combinational  # there is no register" in text and "  d: io_out\n" in text
+    assert "  reset: 0  # GUESS: a reset without a register" in text
+
+
+_SERIAL = """
+module m (input clk, rst, start, input [7:0] a, b, output reg done, output reg [15:0] result);
+  reg busy; reg [3:0] n; reg [15:0] x; reg [7:0] y;
+  always @(posedge clk) if (rst) begin busy <= 0; done <= 0; end else begin
+    done <= DONE;
+    if (!busy) begin if (start) begin busy <= 1; n <= 0; x <= a; y <= b; result <= 0; done <= 0; end end
+    else begin
+      if (y[0]) result <= result + x;
+      x <= x << 1; y <= y >> 1; n <= n + 1;
+      if (LAST) begin busy <= 0; done <= 1; end
+    end
+  end
+endmodule
+"""
+
+
+@pytest.mark.parametrize(
+    ("done", "last", "taken", "lines"),
+    [
+        ("0", "n == 7", "x <= a", ["  input: {valid: start}", "  interval: 9"]),
+        ("done", "n == 7", "x <= a", ["  input: {valid: start}", "valid: {port: done, level: true}}"]),
+        (
+            "0",
+            "y == 0",
+            "x <= a",
+            ["  input: {valid: start, hold: operands}  # GUESS: how many cycles it takes may depend on"],
+        ),
+        ("0", "n == 7", "x <= 0", ["  input: {valid: start, hold: operands}  # registers read them until"]),
+    ],
+)
+def test_a_unit_that_ignores_a_start_while_it_is_busy(
+    done: str, last: str, taken: str, lines: list[str], tmp_path: Path
+) -> None:
+    text = _SERIAL.replace("DONE", done).replace("LAST", last).replace("x <= a", taken)
+    late = text.replace("result + x", "result + a") if taken == "x <= 0" else text
+    found = drafted_alone(tmp_path, late)
+    assert all(line in found for line in lines)
+    assert "accumulator: state" not in found  # a start clears what it adds to
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("if (rst) s <= 0; else if (en) s <= s + a * b;", True),
+        ("if (rst) s <= 0; else begin p <= a * b; if (en) s <= s + p; end", True),
+        ("if (rst) s <= 0; else if (en) s <= a * b;", False),
+        ("begin p <= a * b; if (rst) s <= 0; else s <= p; end", False),
+    ],
+)
+def test_a_unit_that_keeps_its_sum(body: str, kept: bool, tmp_path: Path) -> None:
+    text = drafted_alone(
+        tmp_path,
+        "module m (input clk, rst, en, input [7:0] a, b, output [31:0] s_out);\n  reg [31:0] s, p;\n"
+        f"  assign s_out = s;\n  always @(posedge clk) {body}\nendmodule\n",
+    )
+    assert ("accumulator: state" in text) == kept
+
+
+@pytest.mark.parametrize(("operation", "certain"), [("+", False), ("*", True)])
+def test_the_second_operand_of_an_adder_may_be_c(operation: str, certain: bool, tmp_path: Path) -> None:
+    text = drafted_alone(
+        tmp_path,
+        "module m (input clk, input [15:0] in_a, in_b, output reg [15:0] sum);\n"
+        f"  always @(posedge clk) sum <= in_a {operation} in_b;\nendmodule\n",
+    )
+    assert ("  b: in_b  # GUESS: or c, if the unit adds\n" in text) != certain
+    assert ("  b: in_b\n" in text) == certain
+
+
+def test_a_valid_is_what_brings_a_result(tmp_path: Path) -> None:
+    """A bit of a configuration is none, whatever it is called."""
+    text = drafted_alone(
+        tmp_path,
+        "module m (input clk, rst, run_mult, valid_cfg, input [7:0] a, b, output valid_o, output [15:0] d);\n"
+        "  reg [1:0] n;\n  assign valid_o = run_mult & (valid_cfg ? n == 2 : n == 1);\n  assign d = a * b;\n"
+        "  always @(posedge clk) if (rst) n <= 0; else n <= !run_mult || valid_o ? 0 : n + 1;\nendmodule\n",
+    )
+    assert "  input: {valid: run_mult, hold: released}  # GUESS" in text
+
+
+def test_a_result_and_an_operand_that_are_parts_of_others(tmp_path: Path) -> None:
+    """An output of fewer bits than the operands is no result if one of their width depends on all of them,
+    nor is one bit an operand."""
+    text = drafted_alone(
+        tmp_path,
+        "module m (input clk, input [31:0] x, input y_b, input [31:0] w, output reg [7:0] res_exp, "
+        "output [31:0] early, output reg [31:0] zr);\n  reg [31:0] s;\n  assign early = s;\n"
+        "  always @(posedge clk) begin res_exp <= x[30:23] + w[30:23]; s <= x + w; zr <= s ^ y_b; end\n"
+        "endmodule\n",
+    )
+    assert "  a: x\n  b: w  # GUESS" in text
+    assert "  d: zr  # GUESS: or early" in text
