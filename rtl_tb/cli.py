@@ -157,8 +157,8 @@ def check(
         Option(
             "--budget",
             min=0,
-            help="Seconds for a failing check, of which the explanation gets at least half; also seconds "
-            "for gate-level simulation of a passing unit.",
+            help="Seconds for a failing check, of which the explanation gets at least half (0: an example "
+            "alone); also seconds for gate-level simulation of a passing unit.",
         ),
     ] = 30.0,
     repair: Annotated[

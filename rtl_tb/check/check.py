@@ -238,7 +238,7 @@ def accumulate_long(state: Check, report: Progress) -> Check:
 def turn_polarities(state: Check, report: Progress) -> Check:
     """A unit that fails as if reset, valid, ready or enable had the other polarity, or as if
     operands came too often, is run in that way. If it works then, the earlier results do not count."""
-    if state.passed or not state.options.explain:
+    if state.passed or not state.options.diagnosed:
         return state
     report("looking at polarities", 0, 0)
     arguments = state.verdict, state.options.engine, state.run

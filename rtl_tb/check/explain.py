@@ -156,6 +156,8 @@ def explain(state: Check, report: Progress, budget: Budget, on_part: OnPart) -> 
     """Adds the explanation to a failed check, stage by stage, as far as the budget goes; `on_part` gets the
     smallest operands and the diagnosis as soon as they are there."""
     work = _Work(state.verdict, state.run, report, budget)
+    if not state.options.diagnosed:
+        return smallest_operands(state, work)
     if state.other_outputs is not None:
         return lines_of_other_outputs(state, work)
     _synthesise(state, work)

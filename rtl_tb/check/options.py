@@ -44,8 +44,8 @@ class Options:
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
         explain: whether a failure is minimised and diagnosed.
         budget: seconds after which a failing check ends, with the explanation that it has then. The
-            explanation has half of them in any case, however long the unit was built. A unit that passes has
-            the same for gate-level simulation. Infinity: no limit.
+            explanation has half of them in any case, however long the unit was built; 0: none but an example.
+            A unit that passes has the same for gate-level simulation. Infinity: no limit.
         repair: seconds for the search for the change of the DUT's text that makes its results right; None:
             the rest of `budget`, half of it if one fault explains them; 0: no search.
         dissect: seconds for finding the unit that the DUT is, if no hypothesis explains it; 0: it is not
@@ -87,6 +87,11 @@ class Options:
     build: Path = Path("build")
     drawn: str | None = None
     edited: tuple[str, ...] = ()
+
+    @property
+    def diagnosed(self) -> bool:
+        """Whether a failure gets more than an example."""
+        return self.explain and bool(self.budget or self.repair or self.dissect)
 
     @property
     def vector_count(self) -> int:

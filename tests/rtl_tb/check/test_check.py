@@ -123,6 +123,16 @@ def test_a_wrong_element_of_a_tile_is_minimised_and_placed(tmp_path):
     assert (told["coverage"]["vectors"], told["coverage"]["noun"]) == (1600, "dot products")
 
 
+def test_a_budget_of_zero_gives_the_verdict_and_an_example_alone(tmp_path):
+    fault = "if (total[64 +: 8] == 8'h80) total[64] = ~total[64];"
+    stages = []
+    options = icarus(tmp_path, budget=0, repair=None)
+    result = check(tile(tmp_path, fault), options, lambda what, _done, _all: stages.append(what))
+    assert not result.passed and result.example is not None
+    assert (result.diagnosis, result.repairs, result.hints) == (None, (), ())
+    assert not {each for each in stages if "hypotheses" in each or "reason" in each or "polarities" in each}
+
+
 def test_x_is_a_failure_of_its_own_kind(tmp_path):
     fault = "if (i == 0 && j == 1 && a[7:0] == 8'h00) total[32] = 1'bx;"
     result = check(tile(tmp_path, fault, handshake={"kind": "latency", "latency": 3}), icarus(tmp_path))
