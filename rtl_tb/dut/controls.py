@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from types import MappingProxyType
 
 from rtl_tb.dut.matching import CONTROL_ROLES, MAIN, SURE, Candidate, Match, words_of
@@ -79,6 +80,10 @@ def find_result(found: Match, module: Module, structure: Structure, width: int |
         for name, port in module.ports.items()
         if port.direction == "output" and port.width >= (width or 2) and name not in taken
     }
+    if not reach and width and (halves := _halves(found, module, structure, width)):
+        found.roles["d"] = Candidate(halves, "output", width, ())
+        found.remarks["d"] = "halves of a result, the lower one first"
+        return
     most = max(reach.values(), default=0)
     part = 2  # a result depends on at least 1/2 of these bits: a sum's carry on all, a copy of a on fewer
     fits = [name for name, bits in reach.items() if most and bits * part >= most]
@@ -107,6 +112,20 @@ def find_result(found: Match, module: Module, structure: Structure, width: int |
     found.doubts.pop("d", None)
     if others:
         found.doubts["d"] = others
+
+
+def _halves(found: Match, module: Module, structure: Structure, width: int) -> tuple[str, ...]:
+    """The only two outputs that are together as wide as the result: first the one whose lowest bit depends on
+    fewer bits of the operands. Nothing if there are several such pairs."""
+    operands = [module.ports[name] for role in MAIN for name in _ports_of(found, role)]
+    taken = {name for role, each in found.roles.items() if role != "d" for name in each.ports}
+    ports = [port for port in module.ports.values() if port.direction == "output" and port.name not in taken]
+    pairs = [pair for pair in combinations(ports, 2) if sum(port.width for port in pair) == width]
+    pairs = [pair for pair in pairs if all(structure.reached(operands, port) for port in pair)]
+    if len(pairs) != 1:
+        return ()
+    low_first = sorted(pairs[0], key=lambda port: structure.reached(operands, port, lowest=True))
+    return tuple(port.name for port in low_first)
 
 
 def clock_and_reset(found: Match, module: Module, structure: Structure) -> None:

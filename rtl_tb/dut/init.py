@@ -265,7 +265,7 @@ def draft(
     unit = _instruction(candidates[0]) if candidates else None
     layout = _layout(module, unit) if unit else None
     # 3. The role of each port; without known registers names alone decide, and the draft says so.
-    read = structure_of(replace(design, top=module.name), edition) if _may_have_clock(module) else ""
+    read = structure_of(replace(design, top=module.name), edition)
     structure = read if isinstance(read, Structure) else None
     roles = _roles(module, unit, structure)
     if structure is None and (reset := roles.port("reset")) is not None:
@@ -284,7 +284,7 @@ def draft(
         *remark,
         *(
             [f"# Its registers are not known, and names decide: {shortened_message(read)}"]
-            if isinstance(read, str) and read
+            if isinstance(read, str)
             else []
         ),
         f"dut: {_scalar(module.name)}",
@@ -378,11 +378,6 @@ def _layout(module: Module, unit: Instruction) -> WordLayout:
     tile = WordLayout.of(unit, "tile")
     widths = {port.width for port in module.ports.values() if port.direction == "output"}
     return tile if tile.fields[-1].width in widths and dot.fields[-1].width not in widths else dot
-
-
-def _may_have_clock(module: Module) -> bool:
-    """Whether it can have registers: a clock is an input of one bit (0: of unknown width)."""
-    return any(port.width < 2 for port in module.ports.values() if port.direction == "input")
 
 
 # Roles ------------------------------------------------------------------------------------------------------

@@ -171,8 +171,7 @@ def _reached(
     reached = begin
     for values in cycles[:-1]:
         reached = structure.passed_on(reached | sources, values)
-    ends = [bit for port in results for bit in structure.bits(port)]
-    return bool(cycles) and bool(structure.depends(ends, cycles[-1]) & (reached | sources))
+    return bool(cycles) and structure.show(results, reached | sources, cycles[-1])
 
 
 def keeps_a_sum(control: Control, depth: int, results: Sequence[Port]) -> bool:

@@ -30,6 +30,8 @@ Bit = int | str
 Values = dict[Bit, Bit]
 """What each bit is under an assumption: a constant, or a bit that it is a copy of."""
 _FILE = "structure.json"
+_NUMBER_BITS = 256
+"""Bits of sums and products of which each bit is looked at on its own: a product of two doubles and more."""
 _WORDS = 32
 """Words of an array that is taken for so many registers: a delay line, no memory."""
 _RESET_CYCLES = 4
@@ -243,11 +245,10 @@ class Structure:
         found, _ = self._cone(self.bits(output), through_registers)
         return bool(found & set(self.bits(source)))
 
-    def reached(self, sources: Sequence[Port], output: Port) -> int:
-        """On how many bits of these inputs an output depends."""
-        return len(
-            self._cone(self.bits(output), True)[0] & {bit for port in sources for bit in self.bits(port)}
-        )
+    def reached(self, sources: Sequence[Port], output: Port, lowest: bool = False) -> int:
+        """On how many bits of these inputs an output depends, or its lowest bit alone."""
+        ends = self.bits(output)[:1] if lowest else self.bits(output)
+        return len(self._cone(ends, True)[0] & {bit for port in sources for bit in self.bits(port)})
 
     def multiplies(self, a: Sequence[Port], b: Sequence[Port]) -> bool:
         """Whether a multiplier has a factor that depends on `a` and one that depends on `b`."""
@@ -375,12 +376,26 @@ class Structure:
 
     def passed_on(self, reached: set[Bit], values: Values) -> set[Bit]:
         """The bits of registers that, after an edge of the clock, depend on bits reached before it."""
-        found = set[Bit]()
+        found, shown = set[Bit](), self._shown(reached, values)
         for each in self._registers:
             if _is_constant(each, values):
                 found |= reached & set(each.q)
-            elif self.depends(each.before, values) & reached:
+            elif any(values.get(bit, bit) in shown for bit in each.before):
                 found |= set(each.q)
+        return found
+
+    def show(self, outputs: Sequence[Port], reached: set[Bit], values: Values) -> bool:
+        """Whether outputs depend on any of these bits in a cycle."""
+        shown = self._shown(reached, values)
+        return any(values.get(bit, bit) in shown for port in outputs for bit in self.bits(port))
+
+    def _shown(self, reached: set[Bit], values: Values) -> set[Bit]:
+        """The bits of a cycle that depend on any of these."""
+        found = {bit for bit in reached if isinstance(values.get(bit, bit), int)}
+        for cell in self._order:
+            for bit in _side(cell, "output"):
+                if values.get(bit, bit) == bit and bit not in found:
+                    found |= {bit} if any(values.get(b, b) in found for b in self._inputs[bit]) else set()
         return found
 
     def feeding_themselves(self, outputs: Sequence[Port]) -> set[Bit]:
@@ -394,21 +409,6 @@ class Structure:
                 self._cone([d], False)[0] & own - {q} for q, d in zip(each.q, each.d, strict=False) if own
             ):
                 found |= own
-        return found
-
-    def depends(self, ends: Iterable[Bit], values: Values) -> set[Bit]:
-        """The inputs and registers on which bits depend while these have constants."""
-        found, seen = set[Bit](), set[Bit]()
-        left = [values.get(bit, bit) for bit in ends]
-        while left:
-            bit = left.pop()
-            if bit in seen or not isinstance(bit, int):
-                continue
-            seen.add(bit)
-            if bit in self._inputs and bit not in self._of:
-                left += [values.get(each, each) for each in self._inputs[bit]]
-            else:
-                found.add(bit)
         return found
 
     # The netlist --------------------------------------------------------------------------------------------
@@ -496,13 +496,17 @@ def _side(cell: Mapping[str, Any], direction: str) -> list[Bit]:
 
 def _inputs(cell: Mapping[str, Any]) -> dict[Bit, Sequence[Bit]]:
     """The bits on which each bit at the output of a cell depends: of a multiplexer or a gate those at the
-    same place, so that the words of an array that one multiplexer moves stay apart."""
+    same place, so that the words of an array that one multiplexer moves stay apart; of a sum or a product
+    those at the same place and below."""
     pins, ends = cell["connections"], _side(cell, "output")
     kind = cell["type"].strip("$_").lower()
-    if kind not in ("mux", "pmux", "and", "or", "xor", "xnor", "not", "pos", "buf"):
-        return dict.fromkeys(ends, _side(cell, "input"))
     width, signed = len(ends), str(cell["parameters"].get("A_SIGNED", "0"))[-1] == "1"
     sides = [pins.get(side, []) for side in "AB"]  # of a $pmux, B has a word for each bit of S
+    if kind in ("add", "sub", "mul") and width <= _NUMBER_BITS:
+        rows = [_extended(side, width, signed) for side in sides]
+        return {bit: [*rows[0][: at + 1], *rows[1][: at + 1]] for at, bit in enumerate(ends)}
+    if kind not in ("mux", "pmux", "and", "or", "xor", "xnor", "not", "pos", "buf"):
+        return dict.fromkeys(ends, _side(cell, "input"))
     words = [side[at : at + width] for side in sides for at in range(0, len(side), width)]
     columns = zip(*(_extended(word, width, signed) for word in words), strict=True)
     return {bit: [*pins.get("S", []), *column] for bit, column in zip(ends, columns, strict=True)}

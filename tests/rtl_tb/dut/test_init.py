@@ -661,6 +661,26 @@ def test_two_operands_in_one_port(tmp_path: Path) -> None:
     assert "  c: {port: w, partial: true, lsb: 8}  # GUESS" in text
 
 
+def test_a_result_in_two_ports(tmp_path: Path) -> None:
+    text = drafted_unit(
+        tmp_path,
+        "module m (input signed [7:0] a, b, input signed [31:0] c, output [15:0] upper, rest);\n"
+        "  assign {upper, rest} = a * b + c;\nendmodule\n",
+    )
+    assert "  d: {port: [rest, upper], bits: [16, 16]}  # GUESS" in text
+
+
+def test_a_signal_of_vhdl_with_a_value_at_the_start_hides_no_register(tmp_path: Path) -> None:
+    (tmp_path / "e.vhd").write_text(
+        "library ieee; use ieee.std_logic_1164.all; use ieee.numeric_std.all;\n"
+        "entity e is port (clk: std_logic; a, b: signed(7 downto 0); d: out signed(15 downto 0)); end;\n"
+        "architecture r of e is signal p: signed(15 downto 0) := (others => '0'); begin\n"
+        "p <= a * b; process (clk) begin if rising_edge(clk) then d <= p; end if; end process; end;\n"
+    )
+    text = draft([tmp_path / "e.vhd"], folder=tmp_path)
+    assert "registers are not known" not in text and "  b: b\n" in text
+
+
 def drafted_alone(folder: Path, text: str) -> str:
     """A draft without a unit's file."""
     (folder / "m.sv").write_text(text)

@@ -533,9 +533,8 @@ def test_names_that_begin_with_a_dollar_are_read(tmp_path: Path) -> None:
     assert values["reset"] == {"port": "rst", "active": "low", "synchronous": True, "cycles": 4}
 
 
-def test_a_unit_that_takes_tiles_from_one_bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A matrix times a column. Without an input of one bit it has no clock, and no registers are sought."""
-    monkeypatch.setattr("rtl_tb.dut.init.structure_of", None)
+def test_a_unit_that_takes_tiles_from_one_bus(tmp_path: Path) -> None:
+    """A matrix times a column."""
     unit = PRODUCT.replace("{k: 1}", "{k: 4, m: 2, n: 1}").replace(
         "  - round: {of: products", "  - sum: {of: products, to: total}\n  - round: {of: total"
     )
