@@ -50,7 +50,6 @@ def build(
     folder: Path,
     budget: Budget,
     policy: SearchPolicy,
-    made: Sequence[Change] = (),
     part: float = 1.0,
     *,
     wrapper: str,
@@ -59,7 +58,6 @@ def build(
 
     Args:
         wrapper: of the DUT, which has the same ports with any choice.
-        made: changes that are part of it in any case.
         part: of the budget, after which the build ends.
 
     Raises:
@@ -67,7 +65,7 @@ def build(
     """
     how = _LOOPS
     for attempt in range(policy.refused):
-        chosen = with_selector(dut, changes, listed, folder / f"choices{attempt}", made)
+        chosen = with_selector(dut, changes, listed, folder / f"choices{attempt}")
         try:
             job = replace(job, dut=chosen, build=folder / "build")
             with budget.builds(part):
@@ -83,9 +81,7 @@ def build(
             if len(kept) == len(listed):  # it blames a declaration
                 kept = _not_blamed(listed, said, names=True)
             if len(kept) == len(listed):
-                kept = _accepted(
-                    dut, changes, listed, folder / "lint", lambda: budget.builds(part), made, wrapper
-                )
+                kept = _accepted(dut, changes, listed, folder / "lint", lambda: budget.builds(part), wrapper)
             if len(kept) == len(listed):  # Verilator reads what the compiler refuses: the likelier half
                 kept = listed[: len(listed) // 2]
             if not kept:
@@ -117,7 +113,6 @@ def _accepted(
     listed: list[Choice],
     folder: Path,
     builds_within: Callable[[], AbstractContextManager[None]],
-    made: Sequence[Change],
     wrapper: str,
 ) -> list[Choice]:
     """The choices with which Verilator reads the design, found by bisection: for errors that name no line of
@@ -134,7 +129,7 @@ def _accepted(
         number += 1
         place = folder / f"{number}"
         with builds_within():
-            return builds.reads(with_selector(dut, changes, part, place, made), place, wrapper)
+            return builds.reads(with_selector(dut, changes, part, place), place, wrapper)
 
     every = sorted(listed, key=lambda one: (one.site.file, one.site.start))
     if reads(every):

@@ -14,14 +14,14 @@ it says do not help: Verilator counts them after it has expanded macros.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.text import write
 from rtl_tb.locate.changes import Changes, Choice
-from rtl_tb.locate.kinds import PROBE, TERM, Change
+from rtl_tb.locate.kinds import PROBE, TERM
 from rtl_tb.locate.sources import Place, ended
 
 VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
@@ -61,14 +61,8 @@ class _Site:
     within: list[_Site]
 
 
-def with_selector(
-    dut: Dut, changes: Changes, listed: Sequence[Choice], folder: Path, made: Sequence[Change] = ()
-) -> Dut:
-    """Writes the sources of a DUT with every listed choice; choice i has the number i + 1.
-
-    Args:
-        made: changes that are part of the text in any case.
-    """
+def with_selector(dut: Dut, changes: Changes, listed: Sequence[Choice], folder: Path) -> Dut:
+    """Writes the sources of a DUT with every listed choice; choice i has the number i + 1."""
     folder.mkdir(parents=True, exist_ok=True)
     package = folder / f"{PACKAGE}.sv"
     package.write_text(_package(len(listed)), encoding="utf-8")
@@ -86,11 +80,10 @@ def with_selector(
             sources.append(path)
             continue
         here = [(one.site, number) for number, one in enumerate(listed, 1) if one.site.file == file]
-        fixed = {one.place: one.written for one in made if one.place.file == file}
-        writer = _Writer(changes.texts[file], listed, fixed)
+        writer = _Writer(changes.texts[file], listed)
         target = folder / f"{index}_{path.name}" if file in own else included / path.name
         target.parent.mkdir(exist_ok=True)
-        write(target, writer.written(_nested([*here, *((place, 0) for place in fixed)])))
+        write(target, writer.written(_nested(here)))
         sources += [target] if file in own else []
     folders = dict.fromkeys(path.resolve().parent for path in dut.sources)  # where `include finds a neighbour
     first = (included,) if others else ()
@@ -119,7 +112,6 @@ def _nested(here: Sequence[tuple[Place, int]]) -> list[_Site]:
 class _Writer:
     text: str
     listed: Sequence[Choice]
-    fixed: Mapping[Place, str]
 
     def written(self, sites: Sequence[_Site], start: int = 0, end: int = -1) -> str:
         """The text from `start` to `end` with its sites written as choices."""
@@ -129,9 +121,7 @@ class _Writer:
             written.append(text[at : place.start])
             at = place.end
             own = ended(self.written(site.within, place.start, place.end))
-            if place in self.fixed:
-                written.append(self.fixed[place])
-            elif place.start == place.end:
+            if place.start == place.end:
                 written.append(self._added(site))
             elif _STATEMENT_END.search(own):
                 written.append(self._statement(site, own))

@@ -271,7 +271,7 @@ def test_a_refusal_without_a_line_costs_few_choices(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(choices, "with_selector", lambda _dut, _changes, part, *_: part)
     monkeypatch.setattr(builds, "reads", read)
     none = cast(Any, None)
-    kept = choices._accepted(none, none, listed, tmp_path, nullcontext, (), "")
+    kept = choices._accepted(none, none, listed, tmp_path, nullcontext, "")
     assert bad.isdisjoint(kept) and len(kept) > 950 and len(runs) <= 26
 
 
