@@ -22,11 +22,10 @@ from golden.budget import ALL
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import default_set
 from rtl_tb.check import reasons
-from rtl_tb.check.declaration_initialisers import declaration_initialisers
 from rtl_tb.check.options import TRAFFIC, affordable
 from rtl_tb.check.record import DIAGNOSIS, EXAMPLE, Check
+from rtl_tb.check.text_rules import declaration_initialisers, unreset_registers
 from rtl_tb.check.under_traffic import TrafficFault, isolate_traffic
-from rtl_tb.check.unreset_registers import unreset_registers
 from rtl_tb.engines.job import Job
 from rtl_tb.locate.budget import Budget
 from rtl_tb.runs.example import run_of, smallest

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from plus_unit import plus_unit
 
-from rtl_tb.check.unreset_registers import unreset_registers
+from rtl_tb.check.text_rules import unreset_registers
 from rtl_tb.dut.description import load_dut
 
 pytest.importorskip("pyslang")
