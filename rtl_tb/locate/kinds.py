@@ -419,17 +419,6 @@ def _negated(at: SyntaxSite) -> Iterator[Draft]:
         yield at.node, f"(-{text})"
 
 
-@_kind("negation", "IntegerLiteralExpression")
-def _negative(at: SyntaxSite) -> Iterator[Draft]:
-    """A number whose sign was lost."""
-    operand = at.above and type(at.above[-1]).__name__ in (
-        "BinaryExpressionSyntax",
-        "ConditionalExpressionSyntax",
-    )
-    if operand and not at.in_type and at.text().strip("0_"):
-        yield at.node, f"(-{at.text()})"
-
-
 @_kind("condition", "ConditionalStatementSyntax", "ConditionalExpressionSyntax")
 def _conditions(at: SyntaxSite) -> Iterator[Draft]:
     """A condition that is negated, always true or always false; of a reset or a clock that holds a statement
@@ -478,14 +467,8 @@ def _ranges(at: SyntaxSite) -> Iterator[Draft]:
         yield at.node, f"{left}{sign}{down}"
         if sign == ":":
             yield at.node, f"{up}{sign}{down}"
-    if sign == ":" and left.strip().isdigit() and right.strip().isdigit():
-        high, low = int(left), int(right)
-        if low > 1:
-            yield at.node, f"{high}:0"
-        # The next element of a packed row.
-        for by in (high - low + 1, low - high - 1):
-            if abs(by) > 1 and low + by >= 0:
-                yield at.node, f"{high + by}:{low + by}"
+    if sign == ":" and left.strip().isdigit() and right.strip().isdigit() and int(right) > 1:
+        yield at.node, f"{left}:0"
 
 
 @_kind("range", "ExpressionStatementSyntax", "BinaryExpressionSyntax")
@@ -609,25 +592,6 @@ def _casts(at: SyntaxSite) -> Iterator[Draft]:
     if not at.node.left.kind.name.endswith("Type"):
         size = at.text(at.node.left)
         yield from ((at.node.left, f"({size} {sign} 1)") for sign in "+-")
-
-
-@_kind("cast", "ParenthesizedExpressionSyntax")
-def _cast_missing(at: SyntaxSite) -> Iterator[Draft]:
-    """A cast to a size that other expressions of the module are cast to."""
-    if at.is_value and not (at.above and "Cast" in type(at.above[-1]).__name__):
-        yield from ((at.node, f"{size}'{at.text()}") for size in at.scope.casts)
-
-
-@_kind("declaration", "DataDeclarationSyntax")
-def _initialised_once(at: SyntaxSite) -> Iterator[Draft]:
-    """A variable gets the value of its declaration once, a net always."""
-    values = [each.initializer for each in at.node.declarators if hasattr(each, "initializer")]
-    texts = [at.text(value) for value in values if value is not None]
-    if not any(_NAMES.search(_LITERAL.sub("", text)) for text in texts):  # 8'h0 is no name
-        return
-    text = re.sub(r"^(?:logic|reg|bit)\b\s*", "", at.text(at.node.type))
-    if at.above[-1].kind.name in ("ModuleDeclaration", "GenerateBlock"):
-        yield at.node.type, f"wire {text}".rstrip()
 
 
 @_kind("statement", "ExpressionStatementSyntax", "ContinuousAssignSyntax")

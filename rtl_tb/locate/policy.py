@@ -31,8 +31,6 @@ class SearchPolicy:
         likely: choices of the first build, if the places are ranked; each later one has twice as many, up to
             `largest`. A build takes one to three seconds without any choice, and 500 to 2,000 choices double
             that: smaller builds would spend the time on what they have in common.
-        probed: the size of the build that ranks the places, in usual choices: about 1,900 places, which add
-            two seconds to the build of a large design.
         refused: places that Verilator may refuse in a build of choices before it is given up.
         probing: share of the budget that ranking the places may take.
         searching: share at which the trials of single changes end; `pairs`: the share for a second change;
@@ -67,7 +65,6 @@ class SearchPolicy:
     one_build: float = 20.0
     likely: int = 500
     largest: int = 2000
-    probed: int = 500
     refused: int = 12
     probing: float = 0.1
     searching: float = 0.85

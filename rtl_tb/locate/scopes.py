@@ -30,8 +30,6 @@ _SIBLINGS = 3
 """Names of other widths that are tried for one, and pairs of names that are compared."""
 _WIDEST = 64
 """Bits of a vector of which each may have been a condition."""
-_CASTS = 3
-"""Sizes of casts that are tried."""
 _NUMBER, _WORD = re.compile(r"\d+"), re.compile(r"(?<![\w$'.])[A-Za-z_][\w$]*")
 _RANGE = re.compile(r"\[\s*(\d+)\s*:\s*(\d+)\s*\]")
 _WIDTH = re.compile(r"\d+ \w+")
@@ -252,11 +250,6 @@ class Scope:
         """The highest bits of the vectors in a text."""
         return [f"{name}[{int((self.key(name) or '1').split()[0]) - 1}]" for name in self.vectors_in(text)]
 
-    @property
-    def casts(self) -> list[str]:
-        """Sizes of the casts of the module."""
-        return [] if self.module is None else self.module.casts
-
     def bits_near(self, place: Place, most: int) -> list[str]:
         """The bits that can be read at a place: first the ones that the module never reads, since a fault may
         have taken their only use, then those beside the nearest bit of a vector, then the nearest in the
@@ -437,7 +430,7 @@ class Scope:
 
 
 class Module:
-    """The content of a module: its casts, the bits it reads, its assignments, and undriven signals."""
+    """The content of a module: the bits it reads, its assignments, and undriven signals."""
 
     def __init__(self, node: Any, sources: Sources, outer: Scope) -> None:
         self.node, self.sources, self.outer = node, sources, outer
@@ -467,13 +460,6 @@ class Module:
                     for name in _WORD.findall(self.sources.text(each.left) or ""):
                         found[name] = min(found.get(name, place.end), place.end)
         return self._first_assigned[key]
-
-    @cached_property
-    def casts(self) -> list[str]:
-        """Distinct sizes of casts."""
-        every = _every(self.node, "CastExpressionSyntax")
-        sizes = dict.fromkeys(self.sources.text(each.left) or "" for each in every)
-        return [size for size in sizes if size][:_CASTS]
 
     def near(self, place: Place) -> dict[str, None]:
         """Names, and bits of vectors, the nearest to a place first."""

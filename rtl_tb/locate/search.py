@@ -338,7 +338,7 @@ class Search:
         except MmagoldError:  # `found` raises it
             return None
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
-        listed = _taken(self.changes.probes, len(self.changes.probes), self.policy.probed * _USUAL)
+        listed = _taken(self.changes.probes, len(self.changes.probes), self.policy.likely * _USUAL)
         if (probes := self._trials(lambda: self._built(listed, "probes"), "probe")) is not None:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; each later one has twice as many.

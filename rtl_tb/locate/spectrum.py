@@ -177,7 +177,7 @@ def ranked_constants(
     spectrum: Spectrum | None,
     hinted: Mapping[tuple[Path, int], float],
 ) -> list[Change]:
-    """Constants: values that are computed once and lines with a lint warning first, then by the likeliest
+    """Constants: lines with a lint warning first, then by the likeliest
     place that reads a name of their line; of each place the first ones before further ones of any. The bits
     of a declaration are one number: its sign, one bit more and one less come before other texts of it."""
     texts = changes.sources.texts
@@ -197,11 +197,8 @@ def ranked_constants(
         score = max((names.get(name, 0.0) for name in said), default=0.0)
         turn = turns[one.place] = turns.get(one.place, -1) + 1
         weight = hinted.get((one.place.file, line), 0.0)
-        likely = one.kind == "declaration" or weight > 0
         odd = one.kind not in ("width", "sign") and in_bits(one.place)
-        keyed.append(
-            (not likely, one.kind != "declaration", odd, turn // 3, -round(score + weight, 2), turn, at)
-        )
+        keyed.append((not weight, odd, turn // 3, -round(score + weight, 2), turn, at))
     return [listed[at] for *_, at in sorted(keyed)]
 
 

@@ -53,7 +53,7 @@ TEXT = """module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic 
 endmodule
 """
 BLANKS = re.compile(r"[\s()]|(?<=')[sS](?=[bdohBDOH])|(?<='h)0+(?=\w)|(?<='b)0+(?=\d)")
-REFUSED = ("cast", "statement", "declaration")
+REFUSED = ("cast", "statement")
 """Kinds of which a part alone has an inverse, see below."""
 
 
@@ -189,14 +189,12 @@ REGISTER = """    always_ff @(posedge clk)
         if (!rst_n) state <= 2'd0;
         else if (in_valid) state <= next;
 """
-ELEMENT = "    assign w1 = b[15:8];\n"
 
 
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
         (REGISTER.replace("if (in_valid) ", ""), "else begin if (in_valid) state <= next; end"),
-        (ELEMENT.replace("15:8", "7:0"), "assign w1 = b[15:8];"),
         ("    assign p = w0 * x0;\n", "assign p = $signed(w0) * $signed(x0);"),
         ("    assign big = w0 < x0;\n", "assign big = $signed(w0) < $signed(x0);"),
         ("    assign p = {w0[6:0], 9'b0};\n", "assign p = {w0[7:0], 8'b0};"),
@@ -212,9 +210,7 @@ ELEMENT = "    assign w1 = b[15:8];\n"
         ("    assign w1 = big ? x0 | 8'h40 : w0;\n", "assign w1 = big ? x0 | 8'h40 : w0 | (8'h40);"),
     ],
 )
-def test_a_lost_enable_element_or_pair_of_signs_is_searched(
-    tmp_path: Path, wrong: str, expected: str
-) -> None:
+def test_a_lost_enable_or_pair_of_signs_is_searched(tmp_path: Path, wrong: str, expected: str) -> None:
     text = f"""module dot4 (input logic clk, rst_n, in_valid, out_ready, input logic [31:0] a, b, c,
     output logic in_ready, out_valid, output logic [31:0] d);
     logic [7:0] w0, w1, x0; logic [15:0] p; logic big; logic [1:0] state, next;
