@@ -79,7 +79,7 @@ _MORE: dict[str, type | tuple[type, ...]] = {"count": int, "vectors": (str, _NOT
 
 def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None = None) -> Check:
     """Writes the capsule and returns the check with its folder. The same failure of the same DUT gets the
-    same name. Only the waveform may take long: it has _WAVES seconds more than the budget.
+    same name. Only the waveform may take long: it has what is left of the budget, at least _WAVES seconds.
 
     Raises:
         FileFormatError: the folder cannot be written.
@@ -97,7 +97,7 @@ def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None =
             notes["repeat_failing"] = result.repeated(target / "failing.npz")
         notes |= _unit(result, scratch) | {"check": _check_options(result, scratch)}
         notes |= {"digest": _options_digest(notes["check"]), "description": _description(scratch)}
-        with longest_build(_WAVES + (float("inf") if budget is None else budget.left())):
+        with longest_build(max(_WAVES, float("inf") if budget is None else budget.left())):
             notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
         put_folder(scratch, target)

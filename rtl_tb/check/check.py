@@ -90,7 +90,13 @@ def check_dut(
     report = progress or (lambda _what, _done, _total: None)
     on_part = listen or (lambda _check, _stage: None)
     state = run_vectors(dut, options, report)
+    # Share of a budget that the explanation of a failure has, however long the unit was built.
+    in_any_case = 0.5
     for stage in VERDICT_STAGES:
+        # What a unit that fails gives from other starts only explains it.
+        if stage is try_initial_values and not state.passed and budget.over(1 - in_any_case):
+            state = state.noted("what other starts give is not known: the time was up (--budget gives more)")
+            continue
         try:
             state = stage(state, report)
         except KeyboardInterrupt:
@@ -99,8 +105,6 @@ def check_dut(
             raise
     # From here on the verdict stands, whatever becomes of what explains it.
     on_part(state, VERDICT)
-    # Share of a budget that the explanation of a failure has, however long the unit was built.
-    in_any_case = 0.5
     more = Budget(max(budget.left(ALL), in_any_case * options.budget))
     if not state.passed and options.explain and not state.turned:
         state = explain(state, report, more, on_part)

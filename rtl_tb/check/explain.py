@@ -53,6 +53,7 @@ class _Ends:
     Attributes:
         example: the smallest operands that fail.
         hypotheses: the diagnosis, where it runs on a processor of its own.
+        description: handshakes that dut.yaml may lack: a simulator may take a second for each.
         text: the search in the text of the RTL; `explained`: if the diagnosis explains all by one fault.
         single_changes: on one processor, the search in the text has it alone until then, which is when its
             single changes end (SearchPolicy.searching of `text`).
@@ -61,6 +62,7 @@ class _Ends:
 
     example: float = 0.25
     hypotheses: float = 0.5
+    description: float = 0.6
     text: float = 0.9
     explained: float = 0.5
     single_changes: float = 0.77
@@ -264,7 +266,7 @@ def look_at_the_description(state: Check, work: _Work) -> Check:
         # A fault of the arithmetic that has a name is none of the handshake, as long as that is kept.
         unit = (state.verdict, state.engine, state.run) if work.in_verilog else (verdict, work.engine, job)
         if (found is None or not found.explains or verdict.outcome.failures) and not state.run.dut.netlist:
-            further_apart = initiation_interval(*unit)
+            further_apart = initiation_interval(*unit, work.budget.rest(_ENDS.description))
             hints[:0] = [] if further_apart is None else [further_apart.sentence]
         hints += declaration_initialisers(verdict, state.run.dut) if verdict.wrong.any() else []
     return _hinted(state, work, hints)

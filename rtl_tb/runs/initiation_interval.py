@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from golden.budget import Budget
 from golden.errors import MmagoldError
 from rtl_tb.dut.description import Dut, Handshake
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError
+from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.runs.verdict import Verdict, verdict_of
 
 _HANGS = 4.0
@@ -69,9 +70,11 @@ class InitiationInterval:
         return f"{self.tried - self.wrong:,}{f' of {self.tried:,}' * bool(self.wrong)}"
 
 
-def initiation_interval(verdict: Verdict, engine: str, job: Job) -> InitiationInterval | None:
+def initiation_interval(
+    verdict: Verdict, engine: str, job: Job, budget: Budget | None = None
+) -> InitiationInterval | None:
     """The interval that a failing unit needs, or that it needs its operands for longer; None where neither
-    makes most of its results right."""
+    makes most of its results right, or the budget ends before."""
     shake = job.dut.handshake
     if shake.kind == "combinational" or shake.channels:
         return None
@@ -83,19 +86,19 @@ def initiation_interval(verdict: Verdict, engine: str, job: Job) -> InitiationIn
     try:
         if job.simulator in ("verilator", "icarus"):
             try:
-                return _searched("selfcheck", replace(job, simulator="icarus", translate=False))
+                return _searched("selfcheck", replace(job, simulator="icarus", translate=False), budget)
             except ElaborationError:  # it reads less of the language than Verilator
                 pass
-        return _searched(engine, job)
+        return _searched(engine, job, budget)
     except MmagoldError:
         return None
 
 
-def _searched(engine: str, job: Job) -> InitiationInterval | None:
+def _searched(engine: str, job: Job, budget: Budget | None) -> InitiationInterval | None:
     """As `initiation_interval`, on one engine.
 
     Raises:
-        As the engine does.
+        As the engine does; RtlError also if the budget ends.
     """
     shake = job.dut.handshake
     # Vectors of a run: enough for an interval that is too short to spoil many.
@@ -103,6 +106,8 @@ def _searched(engine: str, job: Job) -> InitiationInterval | None:
     quiet = replace(job.quiet(few_vectors), wall_timeout=min(job.wall_timeout, _HANGS))
 
     def failing(handshake: Handshake) -> int:
+        if budget is not None and budget.over():
+            raise RtlError("its time was up")
         verdict = verdict_of(engine, replace(quiet, dut=replace(job.dut, handshake=handshake)))
         return max(int(verdict.failed.sum()), int(bool(verdict.outcome.failures)))
 
