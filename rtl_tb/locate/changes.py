@@ -127,14 +127,6 @@ class Changes:
         """The constants at some places."""
         return self._found(wanted).constants
 
-    def declared_on(self, name: str) -> set[tuple[Path, int]]:
-        """File and line of each declaration of a name, in any module."""
-        found, texts = set[tuple[Path, int]](), self.sources.texts
-        for file, at in () if self.placer is None else self.placer.readings.types.declared:
-            if file in texts and re.compile(rf"{re.escape(name)}(?![\w$])").match(texts[file], at):
-                found.add((file, texts[file].count("\n", 0, at) + 1))
-        return found
-
     def missing(self, wanted: Callable[[Place], bool]) -> list[Choice]:
         """Texts that may be missing at some places: a term, a statement."""
         return self._found(wanted, missing=True).choices

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.text import read
-from rtl_tb.engines import builds, fast
+from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, MachineError, RtlError
 from rtl_tb.locate.budget import Budget
@@ -28,10 +26,6 @@ _NAME = re.compile(r"(?<![\w$'])[A-Za-z_][\w$]*")
 _BY_LINE = 2
 """Builds that are refused for lines alone; what is refused once more, is for a name that many choices bring
 in, such as one that is declared further down."""
-_READS = 24
-"""Runs of the lint that look for choices that are refused without a line; each takes a fifth of a build. They
-find one choice of thousands, or leave out a few more with it."""
-
 _LOOPS = replace(fast.FOR_TRIALS, further=(*fast.FOR_TRIALS.further, "--unroll-count", "1"))
 """Loops of procedures stay loops: a simulator that unrolls them writes every choice in them as often as they
 turn, and 64 turns cost 15 s where one costs one."""
@@ -80,9 +74,7 @@ def build(
             kept = _not_blamed(listed, said, names=attempt >= _BY_LINE)
             if len(kept) == len(listed):  # it blames a declaration
                 kept = _not_blamed(listed, said, names=True)
-            if len(kept) == len(listed):
-                kept = _accepted(dut, changes, listed, folder / "lint", lambda: budget.builds(part), wrapper)
-            if len(kept) == len(listed):  # Verilator reads what the compiler refuses: the likelier half
+            if len(kept) == len(listed):  # it blames no text that is a choice's: the likelier half
                 kept = listed[: len(listed) // 2]
             if not kept:
                 raise
@@ -105,46 +97,6 @@ def _not_blamed(listed: list[Choice], log: str, names: bool = False) -> list[Cho
         for number, one in enumerate(listed, 1)
         if number not in lost and said.isdisjoint(new_names(one.change))
     ]
-
-
-def _accepted(
-    dut: Dut,
-    changes: Changes,
-    listed: list[Choice],
-    folder: Path,
-    builds_within: Callable[[], AbstractContextManager[None]],
-    wrapper: str,
-) -> list[Choice]:
-    """The choices with which Verilator reads the design, found by bisection: for errors that name no line of
-    a choice (in a function that a constant calls), or if Verilator itself fails (a design larger than the
-    memory).
-
-    Choices that are adjacent in the text stay together, so that few halves contain a refused one. The largest
-    part that is refused is halved first; what is left after `_READS` runs is dropped whole.
-    """
-    number = 0
-
-    def reads(part: Sequence[Choice]) -> bool:
-        nonlocal number
-        number += 1
-        place = folder / f"{number}"
-        with builds_within():
-            return builds.reads(with_selector(dut, changes, part, place), place, wrapper)
-
-    every = sorted(listed, key=lambda one: (one.site.file, one.site.start))
-    if reads(every):
-        return listed
-    refused, lost = [every], set[int]()
-    while refused:
-        part = max(refused, key=len)
-        refused.remove(part)
-        # Invariant: what is neither lost nor in `refused` was read.
-        halves = (part[: len(part) // 2], part[len(part) // 2 :])
-        if len(part) == 1 or number >= _READS:
-            lost |= {id(one) for one in part}
-        else:
-            refused += [half for half in halves if not reads(half)]
-    return [one for one in listed if id(one) not in lost]
 
 
 def new_names(change: Change) -> set[str]:

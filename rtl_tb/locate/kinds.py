@@ -615,12 +615,8 @@ def _missing_terms(at: SyntaxSite, place: Place, bits: int, root: bool) -> Itera
         zeros = [f"({name} == 0)" for name in at.scope.vectors_in(text)]
         near = [*zeros, *at.scope.comparisons(text), *at.scope.mirrored(text, at.names)]
         near += [*at.scope.conditions_near(place, _EXPRESSIONS), *at.scope.bits_near(place, at.names)]
-        bits_near: list[str] = []
-        joined = bool(at.above and _joins(at.above[-1]))
-        if literal:  # in a concatenation first the signs that a word of it may have lost
-            signs = at.scope.signs_in(at.sources.text(at.above[-1]) or "") if joined else []
-            bits_near = [*signs, *at.scope.every_bit_near(place)]
-        for term in dict.fromkeys([*bits_near, *near] if joined else [*near, *bits_near]):
+        near += at.scope.every_bit_near(place) if literal else []
+        for term in dict.fromkeys(near):
             if literal:
                 yield from ((TERM, term), (TERM, f"!{term}"))
             elif term != text:
@@ -639,8 +635,6 @@ def _missing_terms(at: SyntaxSite, place: Place, bits: int, root: bool) -> Itera
         yield from ((TERM, term) for term in words)
     for term in words:
         yield from ((pattern(sign), term) for sign in "+-|&^")
-    if (bounds := _BOUNDS.fullmatch(text)) and (beyond := at.scope.beyond(bounds[1], bounds[2])):
-        yield pattern("|"), f"{{{bits}{{|{beyond}}}}}"  # all ones if a bit is set that is cut off
     if root or _compares(at.above[-1]):
         if root:
             bits_near = at.scope.bits_near(place, 2 * _EXPRESSIONS)

@@ -246,10 +246,6 @@ class Scope:
         keys = {name: self.key(name) or "" for name in _WORD.findall(text)}
         return [name for name, key in keys.items() if _WIDTH.fullmatch(key) and key[:2] != "1 "]
 
-    def signs_in(self, text: str) -> list[str]:
-        """The highest bits of the vectors in a text."""
-        return [f"{name}[{int((self.key(name) or '1').split()[0]) - 1}]" for name in self.vectors_in(text)]
-
     def bits_near(self, place: Place, most: int) -> list[str]:
         """The bits that can be read at a place: first the ones that the module never reads, since a fault may
         have taken their only use, then those beside the nearest bit of a vector, then the nearest in the
@@ -287,14 +283,6 @@ class Scope:
             if not any((self.key(name) or LOOP) == LOOP for name in _WORD.findall(text))
         )
         return [f"({text})" for text in islice(readable, most)]
-
-    def beyond(self, name: str, high: str) -> str | None:
-        """The bits of a vector above one of them; None if there are none."""
-        key = self.key(name) or ""
-        if not (_WIDTH.fullmatch(key) and high.strip().isdigit()):
-            return None
-        bits, first = int(key.split()[0]), int(high) + 1
-        return f"{name}[{bits - 1}:{first}]" if first < bits else None
 
     def vectors_near(self, place: Place) -> list[str]:
         """The names of several bits nearest to a place."""

@@ -381,10 +381,7 @@ class Search:
                 self.once_more = True
                 self._look_around(one for each in found for one in self.confirmed[each.edits].changes)
             else:
-                # A signal that is taken with its sign where it is used may lack that in its declaration.
-                declared = _Constants([partial(self._declared_signs, found)])
-                self.scores = sorted([*self.scores, *self._try_constants(declared)], key=_order)
-                return self._whole() or found
+                return found
         return self._whole()
 
     def _look_around(self, changes: Iterable[Change]) -> None:
@@ -412,17 +409,6 @@ class Search:
 
     def _every_constant(self) -> list[Change]:
         return ranked_constants(self.changes, self.changes.constants, self.spectrum, self.hinted)
-
-    def _declared_signs(self, repairs: list[Repair]) -> list[Change]:
-        """Signs of the declarations of what a repair takes with its sign."""
-        names = [
-            change.before
-            for repair in repairs
-            for change in self.confirmed[repair.edits].changes
-            if change.kind == "sign" and change.after == f"$signed({change.before})"
-        ]
-        lines = {line for name in names for line in self.changes.declared_on(name)}
-        return [one for one in self._constants_on(lines) if one.kind == "sign"]
 
     def _every_pass(self, first: Trials | None, constants: _Constants) -> Iterator[tuple[str, Pass]]:
         """The passes, by name. While the choices of one build are tried the next one is made."""

@@ -201,8 +201,6 @@ REGISTER = """    always_ff @(posedge clk)
         ("    assign big = state == 2'd1;\n", "assign big = (state == 2'd1 || state == 2'd2);"),
         ("    assign big = state inside {2'd1};\n", "assign big = state inside {2'd1, 2'd2};"),
         ("    always_comb case (state) 2'd1: big = 1'b1; default: big = 1'b0; endcase\n", "2'd1, 2'd2: big"),
-        ("    assign w0 = x0; assign w1 = w0[3:0];\n", "assign w1 = w0[3:0] | {8{|w0[7:4]}};"),
-        ("    assign p = {1'b0, x0};\n", "assign p = {x0[7], x0};"),
         ("    assign big = |x0[6:1];\n", "assign big = |x0;"),
         ("    assign big = x0[0];\n", "assign big = (|x0);"),
         ("    assign big = w0[7:1] >= x0[7:1];\n", "assign big = w0 >= x0;"),

@@ -6,10 +6,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,10 +26,10 @@ from rtl_tb.check.record import Check
 from rtl_tb.check.report import markdown
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.wrapper import wrapper_of
-from rtl_tb.engines import builds, fast
+from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import RtlError
-from rtl_tb.locate import choices, search
+from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
 from rtl_tb.locate.changes import Changes, Choice, find_changes
 from rtl_tb.locate.choices import _not_blamed, new_names
@@ -254,25 +253,6 @@ def test_what_repairs_failing_vectors_ranks_places_and_operands() -> None:
     others = [Change("name", place, "a", "b") for place in (there, Place(here.file, 4, 5), operand)]
     listed = [Choice(one, one.place, "b", root=here if at else there) for at, one in enumerate(others)]
     assert [one.change for one in ranked(listed, spectrum)] == others[::-1]
-
-
-def test_a_refusal_without_a_line_costs_few_choices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of a thousand are found, or left out with what stands next to them, by 24 runs of the lint."""
-    listed = [
-        Choice(Change("name", place, "a", "b"), place, "b")
-        for place in (Place(Path("x.sv"), at, at + 1) for at in range(1000))
-    ]
-    bad, runs = {listed[100], listed[777]}, []
-
-    def read(part: list[Choice], *_: object) -> bool:
-        runs.append(len(part))
-        return bad.isdisjoint(part)
-
-    monkeypatch.setattr(choices, "with_selector", lambda _dut, _changes, part, *_: part)
-    monkeypatch.setattr(builds, "reads", read)
-    none = cast(Any, None)
-    kept = choices._accepted(none, none, listed, tmp_path, nullcontext, "")
-    assert bad.isdisjoint(kept) and len(kept) > 950 and len(runs) <= 26
 
 
 def test_the_places_near_a_change_make_or_read_its_signals(tmp_path: Path) -> None:
