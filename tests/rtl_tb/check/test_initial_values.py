@@ -29,6 +29,12 @@ def test_a_signal_that_nothing_drives_never_passes(tmp_path, seed, engine):
     assert "carry" in result.as_dict()["unset"]["sentence"]
 
 
+def test_a_failing_check_runs_no_other_starts_when_half_of_its_time_is_up(tmp_path):
+    result = changed(tmp_path, ("36'(acc);", "36'(acc) + 36'd1;"), budget=0.01)
+    assert not result.passed and result.unset is None
+    assert any("what other starts give is not known" in note for note in result.notes)
+
+
 @pytest.mark.parametrize("seed", long_after(1, [5, 6, 7]))
 def test_a_register_that_is_read_before_it_is_set_never_passes(tmp_path, seed):
     """Only the first result depends on it, and no lint sees it."""

@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from golden.budget import Budget
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
@@ -532,12 +533,12 @@ def test_a_valid_that_has_to_wait_is_hinted_at(tmp_path: Path) -> None:
     write(tmp_path, case, text_of(case))
     dut = load_dut(tmp_path / "dut.yaml")
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 200), "icarus", timeout_cycles=500)
-    found = initiation_interval(
-        judge(job.vectors, engines.run("selfcheck", job), dut.compare), "selfcheck", job
-    )
+    verdict = judge(job.vectors, engines.run("selfcheck", job), dut.compare)
+    found = initiation_interval(verdict, "selfcheck", job)
     assert found is not None and found.wrong > 0
     assert "'start' is active only while the unit is ready" in found.sentence
     assert "valid: {port: start, only_if: ready} under input" in found.sentence
+    assert initiation_interval(verdict, "selfcheck", job, Budget(0)) is None, "the time is up"
 
 
 def test_a_text_that_never_settles_in_icarus_ends_the_search(
