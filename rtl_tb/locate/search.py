@@ -153,13 +153,10 @@ class Score:
 
 @dataclass
 class Statistics:
-    """The work of a pass: its candidates and how many were tried, how many repaired all vectors of the trial,
-    and its seconds."""
+    """The work of a pass: its candidates, and how many were tried."""
 
     candidates: int = 0
     tried: int = 0
-    clean: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -365,14 +362,9 @@ class Search:
             if unchanged is not None and not unchanged.any():
                 raise none_wrong
         for name, tries in self._every_pass(first, constants):
-            started = time.monotonic()
-            self.statistics.setdefault(name, Statistics())
-            self.current = self.statistics[name]
+            self.current = self.statistics.setdefault(name, Statistics())
             # A pass reports candidates; only the whole check, with the designer's own text, accepts one.
-            scores = tries()
-            self.current.seconds += time.monotonic() - started
-            self.current.clean += sum(one.clean for one in scores)
-            self.scores = sorted([*self.scores, *scores], key=_order)
+            self.scores = sorted([*self.scores, *tries()], key=_order)
             if not (found := self._whole()):
                 continue
             # A wrong value can be repaired where it is made and where it is used, and an added text often
