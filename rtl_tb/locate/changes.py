@@ -29,7 +29,7 @@ from rtl_tb.locate.flow import Flow
 from rtl_tb.locate.kinds import PROBE, Change, changes_of
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
 from rtl_tb.locate.scopes import Scope
-from rtl_tb.locate.sources import Place, Sources
+from rtl_tb.locate.sources import Place, Sources, by_file
 
 _HAS_MODULE = re.compile(r"^\s*module\b", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -157,7 +157,7 @@ class Changes:
 
     def statement(self, root: Place) -> Place:
         """The assignment that a root is a part of, or else the root."""
-        return root if self.placer is None else self.placer.statement(root)
+        return (self.placer and self.placer.statement(root)) or root
 
     def _found(self, wanted: Callable[[Place], bool] | None = None, missing: bool = False) -> _Listed:
         found = _Listed()
@@ -250,19 +250,11 @@ class _Placer:
 
     def __init__(self, sources: Sources, readings: Elaboration, look: Callable[[], None]) -> None:
         self.sources, self.readings, self.look = sources, readings, look
-        self.places: dict[Path, list[Place]] = {}
-        for place in sorted(readings.read, key=lambda one: (one.file, one.start, -one.end)):
-            self.places.setdefault(place.file, []).append(place)
+        self.places = by_file(sorted(readings.read, key=lambda one: (one.file, one.start, -one.end)))
         self.starts = {file: [one.start for one in places] for file, places in self.places.items()}
-        self.selects: dict[Path, list[Place]] = {}
-        for place in sorted(readings.bounds):
-            self.selects.setdefault(place.file, []).append(place)
-        self.statements: dict[Path, list[Place]] = {}
-        for place in sorted(readings.statements):
-            self.statements.setdefault(place.file, []).append(place)
-        self.calls: dict[Path, list[Place]] = {}
-        for place in sorted(readings.calling):
-            self.calls.setdefault(place.file, []).append(place)
+        self.selects, self.statements, self.calls = (
+            by_file(sorted(each)) for each in (readings.bounds, readings.statements, readings.calling)
+        )
         self.above: dict[Place, Place | None] = {}
         for places in self.places.values():
             path: list[Place] = []
@@ -285,11 +277,11 @@ class _Placer:
             found.append(Choice(Change(PROBE, root, text, after), root, after, bits, signed, root, copies))
         return sorted(found, key=lambda one: one.size)
 
-    def statement(self, root: Place) -> Place:
-        """See Changes."""
-        places = self.statements.get(root.file, [])
-        at = bisect_right(places, root.start, key=lambda one: one.start) - 1
-        return places[at] if at >= 0 and root.lies_in(places[at]) else root
+    def statement(self, place: Place) -> Place | None:
+        """The assignment that a place is a part of."""
+        places = self.statements.get(place.file, [])
+        at = bisect_right(places, place.start, key=lambda one: one.start) - 1
+        return places[at] if at >= 0 and place.lies_in(places[at]) else None
 
     def add(self, change: Change, found: _Listed) -> None:
         """Records a change at its site; not if no instance has the text."""
@@ -358,11 +350,8 @@ class _Placer:
 
     def _of_statement(self, change: Change, read: bool) -> Choice | None:
         """A change of an assignment's target, or of what it reads, as another statement in its place."""
-        places = self.statements.get(change.place.file, [])
-        at = bisect_right(places, change.place.start, key=lambda one: one.start) - 1
         if (
-            at < 0
-            or not change.place.lies_in(site := places[at])
+            (site := self.statement(change.place)) is None
             or not (read or change.kind in ("name", "range", "constant"))
             or self._calls(site)  # each text of it would hold all choices of what it calls
         ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,19 @@ class Place:
         return other.start <= self.start and self.end <= other.end and self.file == other.file
 
 
+def by_file(places: Iterable[Place]) -> dict[Path, list[Place]]:
+    """Places in their order, for each file."""
+    found: dict[Path, list[Place]] = {}
+    for place in places:
+        found.setdefault(place.file, []).append(place)
+    return found
+
+
 class Within:
     """Whether a place is in one of some places, or holds one; none of them overlap."""
 
     def __init__(self, places: Sequence[Place]) -> None:
-        self.places: dict[Path, list[Place]] = {}
-        for place in sorted(places):
-            self.places.setdefault(place.file, []).append(place)
+        self.places = by_file(sorted(places))
 
     def __call__(self, place: Place) -> bool:
         places = self.places.get(place.file, [])
