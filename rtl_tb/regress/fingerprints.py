@@ -12,8 +12,9 @@ import hashlib
 import platform
 import re
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 
@@ -26,14 +27,17 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.sources import VHDL
 from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp, stamp
 from rtl_tb.errors import ElaborationError, RtlError
-from rtl_tb.simulators import simulators
+from rtl_tb.simulators import simulators, translators
 
 _PACKAGES = ("cocotb", "numpy", "pyslang")
 _OURS = (".py", ".so", ".dylib", ".h", ".c", ".cpp", ".sv", ".yaml")
 _READS = re.compile(
-    rb'\bfile\s+\w+\s*:|\bforeign\b|\$(?:readmem[bh]|fopen|sdf_annotate|system|value\$plusargs|test\$plusargs)|"DPI'
+    rb'\$(?:readmem[bh]|fopen|sdf_annotate|system|value\$plusargs|test\$plusargs)|"DPI'
+    rb"|(?i:\bfile\s+(?:\w+|\\[^\\\n]+\\)\s*[:,]|\bforeign\b)"
 )
-"""What may bring in a file, or a program, that no front end lists."""
+"""What may bring in a file, or a program, that no front end lists; the words of VHDL in any case."""
+_COMMENTS = re.compile(rb'("[^"\n]*")|--[^\n]*|/\*.*?\*/', re.DOTALL)
+"""Of VHDL, and strings, which stay."""
 
 
 def code_digest() -> str:
@@ -90,20 +94,31 @@ def _version(package: str) -> str:
 
 
 def simulator_digest(name: str) -> str:
-    """Of a simulator's programs, wherever they lie, with those of the one that a unit which passes runs on as
-    well: Icarus for four states, Verilator for all that synthesis may make of it. Raises as
-    `simulators.find`."""
-    own = _programs(name)
+    """Of a simulator's programs, wherever they lie, and of those that other stages of a check run: a stage
+    whose program is missing finds nothing. Raises as `simulators.find`."""
+    others = [other for other in ("icarus", "verilator") if other != name]
+    return " ".join(
+        (_programs(name), *(_found(partial(_programs, other)) for other in others), _found(_yosys))
+    )
+
+
+def _found(digest: Callable[[], str]) -> str:
     try:
-        return own if name == "ghdl" else own + _programs("icarus" if name == "verilator" else "verilator")
+        return digest()
     except RtlError:
-        return own
+        return "missing"
 
 
 def _programs(name: str) -> str:
     found = simulators.find(name)
     binary = found.compiler.resolve().with_name("verilator_bin")
     return _content(found.version_text, found.identity, (found.compiler, binary, found.runtime))
+
+
+def _yosys() -> str:
+    tool = translators.yosys()
+    program = Path(tool.command[0])
+    return _content(tool.name, (str(program), str(stamp(program))), (program,))
 
 
 @lru_cache(maxsize=8)
@@ -189,6 +204,9 @@ def _from(folder: Path, path: Path) -> str:
 
 def _reads_more(path: Path) -> bool:
     try:
-        return holds_cpp(path) or _READS.search(path.read_bytes()) is not None
+        text = path.read_bytes()
+        if path.suffix in VHDL:
+            text = _COMMENTS.sub(rb" \1", text)
+        return holds_cpp(path) or _READS.search(text) is not None
     except OSError as error:
         raise RtlError(f"{path}: cannot be read: {error.strerror}") from None

@@ -187,10 +187,11 @@ def _files(section: Section, folder: Path, pattern: str) -> list[Path]:
 def _units(folder: Path, found: AnyMapping[Path, dict[str, Any]]) -> tuple[Unit, ...]:
     """The units with names that tell them apart: the DUT's own, or its file's where two have the same."""
     duts = {file: load_dut(file) for file in found}
-    counts = Counter(dut.name for dut in duts.values())
+    places = {file: os.path.relpath(file, folder) for file in found}
+    counts = Counter([*(dut.name for dut in duts.values()), *places.values()])
     units = []
     for file, dut in duts.items():
-        name = dut.name if counts[dut.name] == 1 else os.path.relpath(file, folder)
+        name = dut.name if counts[dut.name] == 1 else places[file]
         units.append(Unit(name, dut, **found[file]))
     _check_instructions(units)
     return tuple(units)

@@ -111,8 +111,8 @@ def _checked(shard: Shard, build: Path, explain: bool, failures: Path | None = N
     """Runs the check, and makes sure that it was of what the shard says."""
     if (code_digest(), simulator_digest(shard.simulator)) != (shard.code, shard.simulator_digest):
         raise RtlError(
-            f"{socket.gethostname()} has another mmagold or another {shard.simulator} than the machine that "
-            "started the regression; all need the same"
+            f"{socket.gethostname()} has another mmagold, or another {shard.simulator}, Icarus, Verilator or "
+            "Yosys, than the machine that started the regression; all need the same"
         )
     before = unit_state(load_dut(shard.file), shard.simulator)
     options = replace(shard.options(build), explain=explain, failures=failures)

@@ -103,6 +103,10 @@ def test_two_units_of_one_name_are_told_apart_and_must_not_share_coverage(tmp_pa
     file = plan(tmp_path, units=["small.yaml", "other/small.yaml"])
     small.write_small(tmp_path / "other")
     assert [unit.name for unit in load_plan(file).units] == ["small.yaml", "other/small.yaml"]
+    small.write_small(tmp_path / "third")
+    (tmp_path / "third" / "small.yaml").write_text(small.DUT.replace("dut: small", "dut: small.yaml"))
+    (tmp_path / "regress.yaml").write_text("units: [small.yaml, other/small.yaml, third/small.yaml]")
+    assert [unit.name for unit in load_plan(file).units][2] == "third/small.yaml"
     text = small.UNIT.replace("k: 4", "k: 2")
     (tmp_path / "other" / "small_unit.yaml").write_text(text)
     with pytest.raises(SpecError, match="its unit is called small, and another one"):
@@ -217,6 +221,13 @@ def test_the_simulator_that_tries_more_than_the_other_counts_too(monkeypatch):
     assert simulator_digest("verilator") != before["verilator"]
 
 
+def test_a_result_without_the_netlist_is_none_where_yosys_is(monkeypatch):
+    """A unit that passes may fail as a netlist."""
+    before = {name: simulator_digest(name) for name in ("icarus", "verilator")}
+    monkeypatch.setenv("MMAGOLD_YOSYS", "nowhere")
+    assert all(simulator_digest(name) != digest for name, digest in before.items())
+
+
 @pytest.mark.long
 def test_a_unit_that_may_read_other_files_is_run_every_time(tmp_path, here):
     small.write_small(tmp_path)
@@ -238,6 +249,22 @@ def test_what_a_header_of_any_name_reads_is_in_no_list(tmp_path):
     assert unit_state(dut, "icarus").listed
     (tmp_path / "part.inc").write_text("`define FILL $readmemh\n")
     assert not unit_state(dut, "icarus").listed
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ('FILE table : text OPEN read_mode IS "t";', True),
+        ('file one, other : text open read_mode is "t";', True),
+        ("file -- a table\n  \\t t\\ : text;", True),
+        ('report "--"; file table : text;', True),
+        ("ATTRIBUTE FOREIGN OF f : FUNCTION IS x;", True),
+        ("-- this file holds: a table\nsignal profile : bit;", False),
+    ],
+)
+def test_files_that_vhdl_reads_are_in_no_list(tmp_path, text, more):
+    (tmp_path / "unit.vhd").write_text(text)
+    assert fingerprints._reads_more(tmp_path / "unit.vhd") == more
 
 
 @pytest.mark.long
