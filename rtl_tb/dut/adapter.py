@@ -176,7 +176,10 @@ def _beats(found: Adapter, dut: Dut, bus: str) -> None:
     last = f"beat_{count - 1}"
     _chance(found)
     found.inputs += ["unit_ready"] if shake.in_ready else []
-    found.bits["goes"] = "offered | chance_0 | chance_1" if shake.in_valid else "1"
+    found.bits["goes"] = "1"
+    if shake.in_valid:
+        _pause(found, "moved")
+        found.bits["goes"] = "offered | (!pause & (chance_0 | chance_1))"
     found.bits["valid_0"] = "in_valid & goes"
     found.bits["moved"] = "valid_0 & unit_ready" if shake.in_ready else "valid_0"
     found.registers.append(Register("offered", (("1", "valid_0 & !moved"),)))
@@ -184,8 +187,9 @@ def _beats(found: Adapter, dut: Dut, bus: str) -> None:
         found.registers.append(
             Register(f"beat_{at}", (("moved", f"beat_{at - 1 if at else count - 1}"),), str(int(not at)))
         )
-    for name, port, beat in (("first_beat", shake.first, "beat_0"), ("last_beat", shake.last, last)):
-        other = "" if port in shake.quiet else " | (!valid_0 & chance_2)"
+    marks = (("first_beat", shake.first, "beat_0", 2), ("last_beat", shake.last, last, 3))
+    for name, port, beat, bit in marks:
+        other = "" if port in shake.quiet else f" | (!valid_0 & chance_{bit})"
         found.bits |= {name: f"(valid_0 & {beat}){other}"} if port else {}
     found.free = f"goes & {last}"
     found.ready = f"{found.free} & unit_ready" if shake.in_ready else found.free
@@ -264,12 +268,28 @@ def _before(found: Adapter, dut: Dut, controls: list[str], bus: str) -> str:
 
 
 def _chance(found: Adapter) -> None:
-    """A shift register with feedback, x^8 + x^6 + x^5 + x^4 + 1."""
-    if "chance_0" not in _names(found):
-        feedback = "chance_7 ^ chance_5 ^ chance_4 ^ chance_3"
-        found.registers.append(Register("chance_0", (("1", feedback),), "1"))
-        for at in range(1, CHANCE):
-            found.registers.append(Register(f"chance_{at}", (("1", f"chance_{at - 1}"),)))
+    """A shift register with feedback, x^8 + x^6 + x^5 + x^4 + 1, that moves by its whole length in a cycle:
+    moved by one, each bit would say what its neighbour is a cycle later."""
+    bits = [{at} for at in range(CHANCE)]
+    for _ in range(CHANCE):
+        bits = [bits[7] ^ bits[5] ^ bits[4] ^ bits[3], *bits[:-1]]
+    for at, sources in enumerate(bits):
+        text = " ^ ".join(f"chance_{source}" for source in sorted(sources))
+        found.registers.append(Register(f"chance_{at}", (("1", text),), str(int(not at))))
+
+
+def _pause(found: Adapter, moved: str) -> None:
+    """A register `pause`: after a transfer, once in 255 cycles at most, what may come late waits for longer
+    than one bit of chance alone makes it wait: for up to some 120 cycles, each fourth time up to 255."""
+    found.bits["round"] = " & ".join(f"chance_{bit}" for bit in range(CHANCE))
+    found.registers.append(Register("turn_0", (("round", "!turn_0"),)))
+    found.registers.append(Register("turn_1", (("round & turn_0", "!turn_1"),)))
+    found.bits["pauses"] = f"armed & {moved} & chance_5 & chance_6 & chance_7"
+    found.registers.append(Register("armed", (("pauses", "0"), ("round", "1"))))
+    found.bits["resumes"] = (
+        "round | (chance_0 & chance_1 & chance_2 & chance_3 & chance_4 & !(turn_0 & turn_1))"
+    )
+    found.registers.append(Register("pause", (("pauses", "1"), ("resumes", "0"))))
 
 
 def _all_needed(found: Adapter, dut: Dut, base: str) -> None:
@@ -297,6 +317,7 @@ def _channels(found: Adapter, dut: Dut, base: str, bus: str) -> None:
     # For 16 vectors on average a channel is offered at once, or comes late: by cycles, or `far`: by as many
     # vectors as its queue holds. Behind the last vector no queue fills any more, so it goes on anyway, in 8
     # of 255 cycles.
+    _pause(found, "filled")
     found.bits["turn"] = "filled & chance_0 & chance_1 & chance_2 & chance_4"
     found.registers.append(Register("far", (("turn", "chance_3"),)))
     found.bits["anyway"] = " & ".join(f"chance_{bit}" for bit in range(5))
@@ -304,7 +325,7 @@ def _channels(found: Adapter, dut: Dut, base: str, bus: str) -> None:
         behind = [f"behind_{at}_{count}" for count in range(ahead + 1)]
         found.registers.append(Register(f"late_{at}", (("turn", f"chance_{5 + at % 3}"),)))
         comes = f"(!far & chance_1) | (far & (anyway | {behind[-1]}))" if ahead > 1 else "chance_1"
-        waits = f"late_{at} & !({comes})"
+        waits = f"late_{at} & (pause | !({comes}))"
         found.bits[f"offers_{at}"] = f"!{behind[0]} & (offered_{at} | !({waits}))"
         agreed = channel.valid in dut.handshake.agreed
         found.bits[f"valid_{at}"] = f"offers_{at} & ready_{at}" if agreed else f"offers_{at}"

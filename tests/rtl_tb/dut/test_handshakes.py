@@ -436,6 +436,41 @@ def judged(
     return judge(vectors, engines.run(engine, job), dut.compare)
 
 
+WAITED = "reg [7:0] waited; always @(posedge clk) waited <= {} ? 0 : waited + (waited != 255);\n"
+"""Cycles since the last transfer."""
+RARE_WAITS = {
+    "a gap of 40 cycles between beats": (
+        "beats with a mark at the last",
+        WAITED.format("tvalid && tready"),
+        ("next = sum", "next = (waited > 40 ? 0 : sum)"),
+    ),
+    "the last without valid, in the second cycle of a gap": (
+        "beats with a mark at the last",
+        WAITED.format("tvalid && tready")
+        + "reg met; always @(posedge clk) if (tvalid) met <= 0; else if (tlast && waited == 1) met <= 1;\n",
+        ("next = sum", "next = (met ? 0 : sum)"),
+    ),
+}
+"""Faults that wait for what chance rarely does: the unit, text that is added, and the change."""
+
+
+@pytest.mark.parametrize("fault", RARE_WAITS)
+def test_long_waits_within_a_vector_and_signals_that_stay_are_met(fault: str, tmp_path: Path) -> None:
+    name, added, (old, new) = RARE_WAITS[fault]
+    case = CASES[name]
+    assert old in case.body
+    wrong = replace(case, body=added + case.body.replace(old, new))
+    assert not judged(tmp_path, wrong, text_of(wrong), "selfcheck", "icarus", count=3000).passed
+
+
+@pytest.mark.long
+def test_a_channel_that_comes_up_to_255_cycles_late_is_met(tmp_path: Path) -> None:
+    case = CASES["two channels"]
+    body = WAITED.format("!have_a || have_b") + case.body.replace("kb <= b;", "kb <= waited > 150 ? 0 : b;")
+    wrong = replace(case, body=body)
+    assert not judged(tmp_path, wrong, text_of(wrong), "fast", "verilator", count=50_000).passed
+
+
 def text_of(case: Case) -> str:
     return TOP % (case.ports, case.body)
 
