@@ -149,8 +149,12 @@ def arrange(
         if "load" in takes.alone:  # the next one is to meet it
             placed["c"] = np.roll(placed["c"], -1)
         placed["load"] = _loads(takes, placed["c"], clear, long_ones, rng)
+        finite = np.isfinite(to_float(takes.formats["c"], placed["c"]))
         for at, chosen in growing:
-            placed["load"][at : at + len(chosen)] = 0
+            end = at + len(chosen)
+            placed["load"][at:end] = 0
+            if rng.random() < 0.5 and end < count and finite[end]:  # a load ends the sum, not a clear
+                placed["load"][end], clear[end] = 1, 0
     else:
         del placed["c"]
     if _grows(takes):

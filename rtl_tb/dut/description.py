@@ -80,8 +80,8 @@ class Handshake:
     agreed: the input's valid, or the output's ready, where it may be active only while its fellow is: a
         method of Bluespec is called only when it is ready.
     during: whether out_valid counts only while operands are held at the ports.
-    level: whether out_valid stays active from a result until the next operands: then the cycle in which it
-        rises counts.
+    level: whether out_valid stays active from a result until the next operands: then the result counts
+        from the cycle in which it rises.
     more_valids: further ports that are active like in_valid, where all are needed.
     channels: where operands come by several handshakes; in_valid and in_ready are None then.
     probing: whether the bench hands over a vector in every cycle and reads a result in every cycle, and
@@ -208,9 +208,11 @@ class Dut:
 
     @property
     def can_stall_output(self) -> bool:
-        """Whether the wrapper heeds out_ready. If not, a result that is not taken at once is lost."""
+        """Whether the wrapper heeds out_ready. If not, a result that is not taken at once is lost. One whose
+        valid stays active waits, but where a start that stays active would begin anew."""
         shake = self.handshake
-        return bool(shake.out_ready or shake.enable or shake.kind == "combinational")
+        waits = shake.level and shake.hold != "valid"
+        return bool(shake.out_ready or shake.enable or shake.kind == "combinational" or waits)
 
     @cached_property
     def fields(self) -> dict[str, Field]:

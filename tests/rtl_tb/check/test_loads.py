@@ -51,6 +51,17 @@ def test_the_results_are_those_of_a_plain_loop(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", KEYS)
+def test_a_load_ends_sums_of_all_lengths(tmp_path, form):
+    """So does a clear: neither may depend on how many products the sum has."""
+    operands = default_set(unit(tmp_path, form), 100_000).operands
+    clear, load = (operands[name].astype(bool) for name in ("clear", "load"))
+    ends = np.flatnonzero(clear | load)
+    lengths = np.diff(ends)
+    for control in (clear, load):
+        assert set(np.floor(np.log2(lengths[control[ends[1:]]])).astype(int)) >= set(range(10))
+
+
+@pytest.mark.parametrize("form", KEYS)
 def test_coverage_counts_loads(tmp_path, form):
     ins = unit(tmp_path, form)
     coverage = Coverage(ins)

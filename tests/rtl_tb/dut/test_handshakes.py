@@ -203,7 +203,11 @@ CASES = {
         "{done, left} <= 0; else if (start) begin x <= a; y <= b; left <= 3; done <= 0; end "
         "else if (left != 0) begin left <= left - 1; done <= left == 1; end",
         "kind: valid, input: {valid: start}, output: {valid: {port: done, level: true}}",
-        {"never": ("done <= left == 1", "done <= left == 7"), "wrong": ("x * y", "x * x")},
+        {
+            "never": ("done <= left == 1", "done <= left == 7"),
+            "wrong": ("x * y", "x * x"),
+            "the result does not stay": ("done <= left == 1; end", "done <= left == 1; end else x <= 0;"),
+        },
     ),
     "valid held": Case(
         MUL,
