@@ -162,8 +162,9 @@ class Exclusion:
             found = last >= since
         return found
 
-    def sentence(self, count: int) -> str:
-        """What a verdict says of it, with the number of excluded vectors that there were."""
+    def sentence(self, ins: Instruction, operands: Mapping[str, Bits], d: Bits) -> str:
+        """What a verdict on these vectors says of it, with the number of excluded ones among them."""
+        count = int(np.count_nonzero(self.of(ins, operands, d)))
         groups: dict[tuple[str, str], list[Case]] = {}
         for case in self.cases:
             groups.setdefault((case.answer, case.port.name if case.port else ""), []).append(case)
@@ -174,6 +175,9 @@ class Exclusion:
             )
             if port:
                 given = f"sets {port}, with any d" if answer == "anything" else f"sets {port} and {given}"
+            # A case without an answer, which takes its vectors away, may hold for all of them.
+            if not cases[0].free and not any(case.of(ins, operands, d).any() for case in cases):
+                given += ", which no vector tried"
             parts.append(f"{Exclusion(tuple(cases)).words} {given}")
         return "; ".join(parts) + (f" ({count:,} vectors)" if count or self.free is None else "")
 

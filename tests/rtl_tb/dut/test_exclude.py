@@ -66,6 +66,16 @@ def described(folder: Path, exclude: str) -> Dut:
     return load_dut(folder / "dut.yaml")
 
 
+def test_an_answer_that_no_vector_tried_is_named(tmp_path: Path) -> None:
+    """Another case takes all of its vectors away."""
+    both = "exclude: [{where: {a: subnormal}}, {where: {a: 0x01}, answer: nan}]\n"
+    dut = described(tmp_path, both)
+    assert dut.exclude is not None
+    vectors = dut.exclude.replaced(default_set(dut.instruction, 3000))
+    said = dut.exclude.sentence(dut.instruction, vectors.operands, vectors.d)
+    assert said == "subnormal a did not count; 0x1 a gives NaN, which no vector tried"
+
+
 def test_a_documented_restriction_passes_and_is_said(tmp_path: Path) -> None:
     assert checked(tmp_path, "", RIGHT).passed, "the unit is sound but for what a test changes"
     failing = checked(tmp_path, "", explain=False)
