@@ -57,7 +57,9 @@ _NOWHERE, _IN_PRODUCT, _IN_C, _IN_SCALE = range(4)
 def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k
     in turn; in most of the rows any two causes of a NaN or an infinity, in products, c and scales; or the
-    same cause in two neighbours."""
+    same cause in two neighbours. Integers have none of these: their products are at both ends."""
+    if not (draw.a.is_float or draw.b.is_float):
+        return _products_at_ends(draw)
     a, b, c = narrow(draw)
     size, row = (draw.count,), np.arange(draw.count)
     index = row + draw.pick(0, (1 << 32) - 1, (1,))
@@ -101,6 +103,31 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
         nan = np.ones(rows.shape, np.bool_)
         codes[rows, block] = special_code(draw, draw.unit.formats[name], nan, minus_second[rows])
     return a, b, c
+
+
+def _products_at_ends(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Integers: some products, neighbours mostly, are the largest that there is, or the least; the others
+    bring the total back, are zero, or ordinary. A part of the sum is then beyond a register in which the
+    total has room."""
+    a, b, c = narrow(draw)
+    corners = [(x, y, _value(draw.a, x) * _value(draw.b, y)) for x in _ends(draw.a) for y in _ends(draw.b)]
+    least, largest = min(corners, key=lambda each: each[2]), max(corners, key=lambda each: each[2])
+    # Runs of equal products: aligned groups of one, two, four ... of them.
+    length = 1 << draw.pick(0, max(draw.k - 1, 1).bit_length() - 1, (draw.count, 1))
+    group = np.arange(draw.k) // length
+    chosen = np.take_along_axis(draw.pick(0, 3, draw.shape), group, axis=1)
+    for style, (x, y, _) in enumerate((largest, least, (0, 0, 0))):
+        a, b = np.where(chosen == style, x, a), np.where(chosen == style, y, b)
+    return a, b, c
+
+
+def _ends(fmt: Format) -> tuple[int, int]:
+    """The codes of the least and the largest integer."""
+    return (1 << (fmt.integer_bits - 1) if fmt.signed else 0), fmt.largest
+
+
+def _value(fmt: Format, code: int) -> int:
+    return code - (1 << fmt.integer_bits) if fmt.signed and code >> (fmt.integer_bits - 1) else code
 
 
 def _product_of(draw: Draw, cause: Ints, minus: Flags) -> tuple[Bits, Bits]:

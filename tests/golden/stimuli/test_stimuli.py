@@ -484,6 +484,21 @@ def test_special_pairs_meet_everywhere() -> None:
     assert ((products == np.inf).any(axis=1) & (products == -np.inf).any(axis=1)).sum() >= 48
 
 
+def test_a_part_of_an_integer_sum_is_beyond_what_the_total_needs(tmp_path: Path) -> None:
+    """Of s8, only (-128)**2 twice does not fit in s16; a unit that saturates pairs shows it if more follows."""
+    path = tmp_path / "unit.yaml"
+    path.write_text(
+        "unit: u\nshape: {k: 4}\nformats: {a: s8, b: s8, c: s32, d: s32}\nsteps:\n"
+        "  - multiply: {to: products}\n  - sum: {of: [products, c], to: total}\n"
+        "  - round: {of: total, rounding: toward_zero, overflow: saturate, zero: positive}\n"
+    )
+    operands = default_set(golden.load_instruction(path), 40_000, seed=5).operands
+    a, b = (operands[name].view(np.int8).astype(int) for name in "ab")
+    pairs = (a * b).reshape(-1, 2, 2).sum(axis=2)
+    for pair, other in ((0, 1), (1, 0)):
+        assert ((pairs[:, pair] == 1 << 15) & (pairs[:, other] < 0)).sum() >= 20
+
+
 def test_zero_partners_give_zeros_or_c() -> None:
     operands = draw("zero_partners", count=640)
     a, b, c = values(HMMA, operands)
