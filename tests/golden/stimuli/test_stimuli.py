@@ -485,7 +485,7 @@ def test_special_pairs_meet_everywhere() -> None:
 
 
 def test_a_part_of_an_integer_sum_is_beyond_what_the_total_needs(tmp_path: Path) -> None:
-    """Of s8, only (-128)**2 twice does not fit in s16; a unit that saturates pairs shows it if more follows."""
+    """Of s8, only (-128)**2 twice exceeds s16: a unit that saturates pairs shows it if more follows."""
     path = tmp_path / "unit.yaml"
     path.write_text(
         "unit: u\nshape: {k: 4}\nformats: {a: s8, b: s8, c: s32, d: s32}\nsteps:\n"
