@@ -137,7 +137,7 @@ demo: $(STAMP)
 	@printf '\n== The same RTL with a fault in it, caught and named\n'
 	@$(SHOW) mmagold rtl check rtl_tb/examples/wrong_f/dut.yaml; test $$? = 1
 
-# The types are checked beside the tests: mypy uses one core alone.
+# mypy runs at the same time as the tests: it uses one core only.
 test: $(STAMP)
 	@$(BIN)/mypy & types=$$!; $(MAKE) --no-print-directory size lint check; tests=$$?; wait $$types && exit $$tests
 

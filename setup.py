@@ -1,4 +1,4 @@
-"""Builds the C core into one plain shared library beside the package and copies specs
+"""Builds the C core into one plain shared library next to the package and copies specs
 and pages into the wheel.
 
 The rest is in pyproject.toml. The library has no Python API (golden/model/engine.py loads it with ctypes), so
@@ -35,15 +35,15 @@ def sources(pattern: str) -> list[str]:
 
 
 class BuildCore(build_ext):
-    """Compiles the core with the flags above alone, not with those that Python itself was built with."""
+    """Compiles the core only with the flags above, not with the flags that Python itself was built with."""
 
     def get_ext_filename(self, fullname: str) -> str:
         """golden/libmmagold_core.so: no Python version or ABI in the name."""
         return os.path.join(*fullname.split(".")) + CORE_BUILD["SUFFIX"]
 
     def copy_extensions_to_source(self) -> None:
-        """Moves the library beside the package: whoever loads it meanwhile gets the old one or the new
-        one, whole."""
+        """Moves the library next to the package. A process that loads it meanwhile gets the whole old one or
+        the whole new one."""
         for ext in self.extensions:
             name = self.get_ext_filename(ext.name)
             target = ROOT / name

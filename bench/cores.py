@@ -1,12 +1,12 @@
-"""Two builds of the C core beside each other: every distinct program, on every class of operands.
+"""Two builds of the C core compared: every distinct program, on every class of operands.
 
     python bench/cores.py OLD/golden/libmmagold_core.so --dots 1e8 --jobs 16 --out docs/reports/cores.md
 
-The build of this checkout runs at every instruction set of the machine, the other one, which lays its structs
-out as this one does, at the widest. Programs are those of all architectures, of spec/examples and random
-units: any, such as have the fast form, such as doubles hold. They fall into classes by the way that they run;
-each gets --dots dot products, as matrices and, of every eighth matrix, in lanes of their own. Exit status 1:
-a result differs, with its place.
+The build of this checkout runs at every instruction set of the machine. The other build must lay its structs
+out as this one does, and runs at the widest. The programs come from all architectures, spec/examples and
+random units: units of any kind, units with the fast form, units that doubles hold. They fall into classes by
+the way that they run; each gets --dots dot products, as matrices and, of every eighth matrix, in lanes of
+their own. Exit status 1: a result differs, with its place.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def other(path: str) -> ctypes.CDLL:
         build.mg_struct_sizes(into)
     core.mg_simd.restype = ctypes.c_char_p
     if list(sizes[0]) != list(sizes[1]):
-        raise SystemExit(f"{path}: this build lays its structs out otherwise than this checkout's")
+        raise SystemExit(f"{path}: this build lays its structs out differently from this checkout's")
     return core
 
 
@@ -179,10 +179,10 @@ def to_markdown(done: dict[str, Counter[str]], wrong: list[str], options: argpar
     classes = ", ".join(what.replace("_", " ") for what in CLASSES)
     reached = sum(len(names) for kind, names in done.items() if not kind.startswith(RANDOM))
     lines = [
-        "# Campaign: the core beside an earlier build of it",
+        "# Campaign: the core compared with an earlier build of it",
         "",
         f"{datetime.now(UTC).date().isoformat()}, mmagold {golden.__version__}: the core of this version at "
-        f"each of {', '.join(LEVELS)} beside {options.label} at the widest, {len(wrong)} differing, "
+        f"each of {', '.join(LEVELS)} against {options.label} at the widest, {len(wrong)} differing, "
         f"{reached} of {len(programs())} programs reached. Operands "
         f"of {len(CLASSES)} classes ({classes}), seed {options.seed}. The command is `bench/cores.py`.",
         "",
@@ -203,7 +203,7 @@ def main() -> int:
     )
     parser.add_argument("old", help="the other build of the core")
     parser.add_argument("--dots", type=float, default=1e6, help="dot products for each way through the core")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop early after so many")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this many")
     parser.add_argument("--units", type=int, default=400, help="random units of each maker; 0: none")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

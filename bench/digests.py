@@ -2,8 +2,8 @@
 
     python bench/digests.py [--count 64] > before.json
 
-Two versions of the model that print the same text gave the same bits. Operands are digested beside the
-results, so that a changed stimulus is no changed arithmetic. Programs that are the same in everything
+Two versions of the model that print the same text gave the same bits. Operands have digests of their own,
+so that a changed stimulus does not look like changed arithmetic. Programs that are the same in everything
 that decides results are run once.
 """
 

@@ -1,5 +1,5 @@
-"""One whole matrix product on the CPU: processor time, also beside that of the instruction's own call, memory
-beside the operands, and a few elements held against the instruction itself.
+"""One whole matrix product on the CPU: processor time, also compared with the instruction's own call, memory
+in addition to the operands, and a few elements checked against the instruction itself.
 
     python bench/gemm.py --size 4096 --threads 2
 """
@@ -73,7 +73,7 @@ def main() -> None:
     with progress_bar() as progress:
         d = golden.gemm(a, b, plan, progress=partial(progress, "computing"))
     wall, used = time.perf_counter() - wall, processor_seconds() - used
-    beside = memory("VmHWM") - before - d.nbytes
+    extra = memory("VmHWM") - before - d.nbytes
     # Elements that are computed again, one step of the instruction after the other.
     checked = 16
     for i, j in rng.integers(size, size=(checked, 2)):
@@ -83,8 +83,8 @@ def main() -> None:
     print(f"{used:.1f} s of processor time, {dots / used:.2e} dot products a second and processor")
     print(f"{dots / used / call:.2f} times as many as calls of m16n8k16, {call:.2e}")
     print(f"{wall:.1f} s with {arguments.threads} threads on {os.cpu_count()} processors")
-    print(f"{beside / 2**20:.0f} MiB beside A, B ({(a.nbytes + b.nbytes) / 2**20:.0f} MiB) and D")
-    print(f"{checked} elements are those of the instruction, step by step")
+    print(f"{extra / 2**20:.0f} MiB in addition to A, B ({(a.nbytes + b.nbytes) / 2**20:.0f} MiB) and D")
+    print(f"{checked} elements equal the instruction's, step by step")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python bench/gemm_gpu.py --size 4096
 
 Needs PyTorch with CUDA. Each line is one product of size x size x size: the seconds of the best of three
-runs, dot products of the instruction, and whether 64 rows are those of the CPU.
+runs, dot products of the instruction, and whether 64 rows equal the CPU's.
 """
 
 from __future__ import annotations

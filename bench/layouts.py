@@ -54,7 +54,7 @@ class Fence:
                 raise OSError(ctypes.get_errno(), "mprotect")
 
     def take(self, count: int, at_end: bool) -> np.ndarray[Any, Any]:
-        """So many bytes at one end."""
+        """`count` bytes at one end."""
         first = self.start + (self.size - count if at_end else 0)
         return np.frombuffer(self.memory, np.uint8, count, first)
 

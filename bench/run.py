@@ -8,8 +8,8 @@ normal distribution and with random bits (which hold infinities, NaNs and subnor
 has them). Each is measured in PROCESSES processes, since it matters, by a quarter and more, where the system
 puts the memory of one. AVX2 on a machine with AVX-512 is measured alone and shown as a ratio to it; two
 threads take turns with one, on longer calls. The yardstick is Hopper's sum as a plain loop of C
-(bench/plain_loop.c), compiled for this machine in the same run and measured in one thread beside every case:
-the ratio to it says more than a number of a machine that others use, too, or that runs at another clock.
+(bench/plain_loop.c), compiled for this machine in the same run and measured in one thread together with every
+case: where others use the machine, too, or its clock changes, the ratio says more than the number itself.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from golden.model.instruction import CUSTOM, Instruction
 
 Bits = npt.NDArray[Any]
 DOTS, BLOCK_DOTS, SLOW_DOTS = 1 << 19, 1 << 16, 1 << 13
-"""Dot products in a call; fewer of programs that run in blocks of doubles, still fewer of those in blocks of
-integers, or one at a time."""
+"""Dot products in a call; fewer for programs that run in blocks of doubles, still fewer for programs in
+blocks of integers, or one at a time."""
 KINDS = ("normal", "random bits")
 ROOT = Path(__file__).resolve().parents[1]
 OWN = (*sorted((ROOT / "spec" / "examples").glob("*.yaml")), ROOT / "bench" / "interpreted.yaml")
@@ -177,7 +177,7 @@ def measure_clock() -> float | None:
 
 
 def plain_loop(library: ctypes.CDLL | None) -> Callable[[], object] | None:
-    """Runs the plain loop over PLAIN_DOTS dot products. Its results are those of the model."""
+    """Runs the plain loop over PLAIN_DOTS dot products. Its results equal the model's."""
     if library is None:
         return None
     ins = CASES[0].load()
@@ -197,7 +197,7 @@ def plain_loop(library: ctypes.CDLL | None) -> Callable[[], object] | None:
 
 
 def batch_of(ins: Instruction, fast: int, in_doubles: int, slow: int) -> int:
-    """Matrices of a call with so many dot products, by the way that they run."""
+    """How many matrices a call needs for this many dot products, by the way that they run."""
     engine: Any = ins.engine_of_one
     dots = fast if engine.fast else in_doubles if engine.in_doubles else slow
     return max(1, dots // (ins.m * ins.n))
@@ -228,7 +228,7 @@ def measure_threads() -> dict[str, dict[str, float]]:
 
 def measure_speed() -> dict[str, Any]:
     """Million dot products a second of every case and kind of operand, and of the plain loop, which runs on
-    normal data beside both."""
+    normal data each time."""
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         plain = plain_loop(compiled(folder))
@@ -241,10 +241,10 @@ def measure_speed() -> dict[str, Any]:
                 runs: list[Callable[[], object]] = [lambda ins=ins, given=given: call(ins, given)]  # type: ignore[misc]
                 if plain is not None:
                     runs.append(plain)
-                seconds, *beside = bests(runs)
+                seconds, *plain_seconds = bests(runs)
                 found[kind] = batch * ins.m * ins.n / seconds / 1e6
-                if beside:
-                    found[PLAIN][kind] = PLAIN_DOTS / beside[0] / 1e6
+                if plain_seconds:
+                    found[PLAIN][kind] = PLAIN_DOTS / plain_seconds[0] / 1e6
             figures[f"{case.architecture} {case.label}"] = found
     return figures
 
@@ -379,7 +379,7 @@ def _row(case: dict[str, Any]) -> list[str]:
     """The cells of one case: what is wanted, what there is, and the ratios to it."""
     mdots, targets = case["mdots"], case["target_mdots"]
     one, threads = mdots[ONE], case["threads_mdots"]
-    plain = {kind: one[kind] / beside for kind, beside in one[PLAIN].items()}
+    plain = {kind: one[kind] / loop for kind, loop in one[PLAIN].items()}
     cells = [f"{case['architecture']} {case['label']}", " | ".join(f"{targets[kind]:g}" for kind in KINDS)]
     cells += [_shown(one[kind], targets[kind], f"{one[kind]:.1f}") for kind in KINDS]
     # M dot products a second of the plain loop where the targets were set, a Sapphire Rapids at 3.9 GHz: a

@@ -1,9 +1,9 @@
-"""How large the code is, by folder, beside an earlier revision.
+"""How large the code is, by folder, compared with an earlier revision.
 
     python bench/size.py [--base REVISION]
 
 Without --base the earlier revision is the last tag, else the commit that set the version in pyproject.toml.
-A line counts where it holds anything. Below the table: modules that one module alone imports, numeric
+A line counts where it holds anything. Below the table: modules that only one module imports, numeric
 constants at the head of modules, and comments: they show when code grows by rules instead of principles.
 """
 
@@ -129,7 +129,7 @@ def numeric_constants(tree: ast.Module) -> int:
 
 
 def is_number(value: ast.expr) -> bool:
-    """Whether an expression holds numbers and operators alone."""
+    """Whether an expression holds only numbers and operators."""
     parts = ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop
     nodes = list(ast.walk(value))
     numbers = [node for node in nodes if isinstance(node, ast.Constant) and type(node.value) in (int, float)]

@@ -1,4 +1,4 @@
-"""Which tests take how much processor time, those of the compilers and commands that they start included.
+"""How much processor time each test takes, with the compilers and commands that it starts.
 
     python bench/slowest_tests.py [--most 40] [ARGUMENT OF PYTEST ...]
 

@@ -44,7 +44,7 @@ WITH_NUMPY = (sys.executable, "-c", "import typer, rich.console, yaml, numpy")
 DEEP = 8192
 """K of the product whose plan is looked for."""
 STAGES = 3
-"""Of a command that gives its stages, so many are named: those that take most."""
+"""How many stages of a command are named, the slowest first."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The two products of attention as fused kernels compute them, beside chains of instructions.
+"""The two products of attention as fused kernels compute them, compared with chains of instructions.
 
     python campaigns/attention.py --seed 20261123 [--splits]
 
@@ -35,7 +35,7 @@ SPLIT_BLOCK = {64: 256, 128: 128, 256: 64}
 SPLITS = ((256, 256, 2), (256, 512, 2), (256, 1024, 1), (128, 256, 2), (128, 512, 1), (256, 1024, 4))
 """Head size, keys and batch of its products."""
 NO_WEIGHT = -30000.0
-"""A score whose weight is zero beside any other block's sum, too."""
+"""A score so low that its weight is zero against the sum of any other block, too."""
 
 
 def attention(kernel: str, q: Any, k: Any, v: Any, scale: float) -> tuple[Any, Any]:
@@ -80,7 +80,7 @@ def of_qk(kernel: str, dtype: Any, head: int) -> str:
 
 
 def scores_of(rng: np.random.Generator, shape: tuple[int, ...], keys: int, alone: int) -> np.ndarray:
-    """Scores (*shape, keys) by ln 2, in random order; `alone`: one block of so many keys has all weight."""
+    """Scores (*shape, keys) by ln 2, in random order; `alone`: one block of this many keys has all weight."""
     size = alone or keys
     level = np.repeat([0.0, -1.0, -100.0], [size // 4, size // 2, size // 4])
     found = rng.permuted(np.tile(level, (*shape, 1)), axis=-1)

@@ -1,4 +1,4 @@
-"""Bank conflicts of the ablation kernels with mma.sync, counted by a GPU, beside those from addresses.
+"""Bank conflicts of the ablation kernels with mma.sync: a GPU's count against the count from addresses.
 
     ncu --clock-control none --metrics smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum \\
         --csv python campaigns/bank_conflicts.py --launch > counted.txt

@@ -1,4 +1,4 @@
-"""CUTLASS's GemmSplitKParallel, K in slices that need not be of one length, beside plans with parts.
+"""CUTLASS's GemmSplitKParallel, K in slices that need not be of one length, compared with plans with parts.
 
     python campaigns/cutlass_slices.py PATH_OF_CUTLASS
 

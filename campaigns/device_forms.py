@@ -1,4 +1,4 @@
-"""Every program that the catalog has, as a kernel on an NVIDIA GPU (golden/tensors), beside the C core.
+"""Every program of the catalog as a kernel on an NVIDIA GPU (golden/tensors), compared with the C core.
 
     python campaigns/device_forms.py --dots 1e6 --seed 1 --out report.md
 
@@ -117,7 +117,7 @@ def table(found: list[Found], device: str, seed: int) -> str:
     """The report."""
     total, wrong = sum(one.dots for one in found), sum(one.differences for one in found)
     lines = [
-        f"# Every program on a GPU, beside the core: {device}",
+        f"# Every program on a GPU, compared with the core: {device}",
         "",
         f"`python campaigns/device_forms.py`, seed {seed}, {runner.made()}: {len(found)} units, "
         f"{total:,} dot products, {wrong} differences. A unit is what instructions of one program, formats, "

@@ -9,9 +9,9 @@ the width of a, the format of d, the algorithms and their widths, sparsity, scal
 `--all`: every distinct program. `--undecided N`: the changes of one key that are called undecided are held
 against what was found, on N operands of each kind aimed at either: none should show a difference.
 
-A box is a function: the search gets formats and K alone. The seconds are CPU time of the search and of the
-box together, the limit, too: what else the machine does ends no search. MMAGOLD_THREADS=1 for those of one
-core.
+A box is a function: the search gets only formats and K. The seconds, and their limit, are CPU time of the
+search and of the box together, so a busy machine ends no search early. Set MMAGOLD_THREADS=1 for the seconds
+of one core.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def wrong(box: Unit, ins: Instruction, found: Instruction, each: int) -> int:
 
 def decidable(box: Unit, found: Found, each: int) -> tuple[list[str], int]:
     """The changes of one key that are called undecided and that operands show, of how many: `each` of every
-    kind, also of those that no vectors have, aimed at what was found and at the changed one."""
+    kind, also of kinds that no vectors have, aimed at what was found and at the changed one."""
     if found.instruction is None:
         return [], 0
     one = candidate_of(signature_of(dense_view(box)), found.instruction).instruction
@@ -100,7 +100,7 @@ class Row:
     Attributes:
         fresh: None where there is no candidate.
         undecided: changes of one key that were tried and called undecided; None where none was looked at.
-        shown: those of them that operands show.
+        shown: how many of these changes operands show.
     """
 
     name: str
@@ -191,11 +191,11 @@ def main() -> None:
     parser.add_argument("--without", type=Path, help="none that is in this table, which --out wrote")
     parser.add_argument("--gpu", default="", help="ask the GPU in this machine, of this architecture")
     parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
-    parser.add_argument("--until", type=float, default=1e9, help="begin none after so many seconds")
+    parser.add_argument("--until", type=float, default=1e9, help="begin none after this many seconds")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     units = classes(distinct())
-    if given.all:  # those of other classes first
+    if given.all:  # units of other classes first
         units = list(dict.fromkeys([*units, *distinct()]))
     if given.order is not None:
         random.Random(given.order).shuffle(units)

@@ -81,7 +81,7 @@ def draw(kind: str, seed: int) -> Drawn:
 
 
 def altered(seed: int) -> Drawn:
-    """A unit of the catalog with keys of its steps changed, those that the loader takes."""
+    """A unit of the catalog with keys of its steps changed, if the loader accepts it."""
     rng = random.Random(seed)
     while True:
         name, base = rng.choice(list(step_lists().items()))
@@ -315,7 +315,7 @@ def main() -> None:
     parser.add_argument("--asks", type=int, default=150_000, help="for each dissection")
     parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
     parser.add_argument(
-        "--until", type=float, default=1e9, help="of each draw, begin none after so many seconds"
+        "--until", type=float, default=1e9, help="of each draw, begin none after this many seconds"
     )
     parser.add_argument("--out", type=Path, help="a file of JSON or Markdown, written after each unit")
     given = parser.parse_args()

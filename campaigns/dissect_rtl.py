@@ -2,12 +2,12 @@
 
     .venv/bin/python campaigns/dissect_rtl.py --reference --mutants 2 --seconds 120 --out table.md
 
-The units are those of rtl_tb/mutants/units, in styles of their own, and with `--reference` those of
-rtl_tb/rtl/duts; the mutants the arithmetic ones of rtl_tb/mutants. Of a sound unit the search knows formats
-and K alone; of a mutant the instruction, too, from which it starts, and where it does not explain one, what
-the diagnosis says stands beside. What is found is held against the DUT on fresh operands of every kind, aimed
-at the specification that was meant. The seconds are CPU time of the search, the simulation not in them, and
-what limits it, too.
+The units are in rtl_tb/mutants/units, in styles of their own, and with `--reference` in
+rtl_tb/rtl/duts. The mutants are the arithmetic ones of rtl_tb/mutants. Of a sound unit the search knows only
+formats and K; of a mutant also the instruction, from which it starts. Where it does not explain a mutant, the
+last column has the diagnosis. What is found is checked against the DUT on fresh operands of every kind, aimed
+at the specification that was meant. The seconds, which also limit the search, are its CPU time without the
+simulation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FRESH = 5
 
 @dataclass(frozen=True)
 class Row:
-    """What came out for one DUT. `fresh`: operands that the found unit answers otherwise, of how many."""
+    """What came out for one DUT. `fresh`: fresh operands on which the found unit differs, of how many."""
 
     unit: str
     fault: str
@@ -78,7 +78,7 @@ def row(path: str, mutant: Mutant | None, seconds: float, each: int) -> Row:
             run = DutRun(job, dissection.ENGINE).unit()
             begun = time.monotonic()
             found = dissection.dissect(job, dissection.ENGINE, seconds, lambda *_: None, blind=mutant is None)
-        except Exception as error:  # a row of its own: it would take those of all others with it
+        except Exception as error:  # a row of its own: the error would lose all other rows
             if not isinstance(error, MmagoldError):
                 traceback.print_exc()
             return Row(unit, fault, "", "", one_line(error)[:200], 0.0, False)
@@ -115,7 +115,7 @@ def table(rows: list[Row]) -> str:
         "Explained",
         "Differ while asked",
         "Of fresh ones",
-        "Beside the specification",
+        "Against the specification",
         "s",
     )
     cells = [

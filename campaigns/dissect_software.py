@@ -78,7 +78,7 @@ def kahan(a: F32, b: F32, c: F32) -> F32:
 
 
 def torch_boxes() -> dict[str, Sum]:
-    """Those of PyTorch, on the CPU and on a GPU, where they are installed."""
+    """Sums of PyTorch, on the CPU and on a GPU, where they are installed."""
     if importlib.util.find_spec("torch") is None:
         return {}
     import torch

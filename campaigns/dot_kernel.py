@@ -31,12 +31,11 @@ THREADS = 128
 def dot(a: Numbers, b: Numbers, blocks: int, neighbours: int) -> Numbers:
     """Sums a * b over the last axis as the two kernels do; f32 in and out.
 
-    A block takes `neighbours` elements a thread, 2 where those of both operands are neighbours in memory,
-    else 1. Each place of a thread has a chain of fused multiply-adds, over the elements of every N-th
-    block, N the number of blocks. A
-    thread's sums are added in turn, a block's threads in halves. The second kernel's threads add every 128th
-    block in turn, then in halves down to 32; each of four threads adds every fourth of these in turn, and the
-    four are added in turn.
+    A block takes `neighbours` elements a thread: 2 where the elements of both operands are neighbours in
+    memory, else 1. Each place of a thread has a chain of fused multiply-adds, over the elements of every N-th
+    block, N the number of blocks. A thread's sums are added in turn, a block's threads in halves. The second
+    kernel's threads add every 128th block in turn, then in halves down to 32; each of four threads adds every
+    fourth of these in turn, and the four are added in turn.
 
     Args:
         a, b: (..., K); leading axes broadcast.

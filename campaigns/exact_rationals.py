@@ -3,7 +3,7 @@ on fresh operands of every kind.
 
     python campaigns/exact_rationals.py --minutes 60 --seed 7
 
-The oracle is tests/golden/exact.py (fractions only, nothing of golden); the rows are those of
+The oracle is tests/golden/exact.py (fractions only, nothing of golden); the rows come from
 tests/golden/model/test_reference.py. Prints how many dot products were compared and every difference; the
 exit status is 1 when there is one.
 """

@@ -84,8 +84,8 @@ def examine(pair: Mutant, count: int, folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Prints a line for each pair, and how many were listed as two."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="every n-th pair alone")
-    parser.add_argument("--unit", help="pairs of this unit alone")
+    parser.add_argument("--every", type=int, default=1, help="only every n-th pair")
+    parser.add_argument("--unit", help="only pairs of this unit")
     parser.add_argument("--count", type=int, default=20_000, help="vectors")
     parser.add_argument("--out", type=Path, help="JSON file")
     arguments = parser.parse_args()

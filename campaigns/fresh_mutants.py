@@ -2,9 +2,9 @@
 
 .venv/bin/python campaigns/fresh_mutants.py --seed 1 --out fresh.json
 
-Each mutant changes one place of one source of one unit (the reference units in rtl_tb/rtl/duts and those in
-other styles in rtl_tb/mutants/units), by rtl_tb/qualify/mutator.py. Units take turns, the kind of change and
-the place are drawn. What does not compile is drawn anew. A mutant that passes runs on ten times as many
+Each mutant changes one place of one source of one unit (the reference units in rtl_tb/rtl/duts and the units
+in other styles in rtl_tb/mutants/units), by rtl_tb/qualify/mutator.py. Units take turns, the kind of change
+and the place are drawn. What does not compile is drawn anew. A mutant that passes runs on ten times as many
 vectors of another seed: a difference there is a hole of the default vectors; without one it may be no fault
 at all.
 
@@ -12,8 +12,8 @@ Whether a sentence names the right step and cause is for a person to judge; a re
 
 .venv/bin/python campaigns/fresh_mutants.py --file planted.yaml --repair 60 --out planted.json
 
-Of faults that a person planted (a file as those of rtl_tb/mutants) each runs through the whole of
-`rtl check`, as its users see it. Each row has an empty column `judged`. One who reads the sentences beside
+Each fault that a person planted (in a file like the ones in rtl_tb/mutants) runs through the whole of
+`rtl check`, as its users see it. Each row has an empty column `judged`. One who reads the sentences next to
 the fault fills in named, wrong (something else is said to be the fault) or open (nothing is), of pairs both,
 one or none; and `--tally planted.json` counts these by unit.
 """
@@ -55,7 +55,7 @@ _MORE = 200_000
 
 
 def drawn(seed: int, faults: int, wanted: Sequence[str]) -> Iterator[tuple[Mutant, str]]:
-    """Mutants without end, of so many changes each of some kinds, with these kinds; units take turns."""
+    """Endless mutants, each of `faults` changes of the kinds wanted, with its kinds; units take turns."""
     rng = random.Random(seed)
     units = sorted([*UNITS.glob("*.yaml"), *(FOLDER / "units").glob("*/dut.yaml")])
     number = 0
@@ -203,14 +203,16 @@ def main() -> None:
     what.add_argument("--tally", type=Path, help="rows of --file whose column `judged` was filled in")
     parser.add_argument("--mutants", type=int, default=40, help="that compile and change a result")
     parser.add_argument("--faults", type=int, default=1, help="changes of each mutant")
-    parser.add_argument("--count", type=int, help="vectors, without one 20,000; of --file those of rtl check")
     parser.add_argument(
-        "--repair", type=float, default=60, help="seconds for a change that mends it, 0: none"
+        "--count", type=int, help="vectors (default: 20,000; with --file the default of rtl check)"
+    )
+    parser.add_argument(
+        "--repair", type=float, default=60, help="seconds to search for a change that repairs it, 0: none"
     )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of change")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no further one begins")
-    parser.add_argument("--only", nargs="*", help="these alone, by name (fresh_1_7)")
+    parser.add_argument("--only", nargs="*", help="only these, by name (fresh_1_7)")
     parser.add_argument("--out", type=Path, help="JSON file")
     arguments = parser.parse_args()
     if arguments.tally is not None:

@@ -5,7 +5,7 @@ which one bit after the other is taken away.
 
 The model is a small decoder of the usual kind (pre-norm, causal attention, GELU) with random weights of the
 seed; nothing is downloaded. Its matrix products, attention's too, go through `mmagold.torch.emulate`; all
-else is f32. The reference is the same model in f64. Writes the report, and the figure beside it (Matplotlib).
+else is f32. The reference is the same model in f64. Writes the report, and its figure (Matplotlib).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def chips() -> dict[str, Plan]:
 
 
 def reduced(bits: int, fmt: str = "f16", rounding: str = "toward_zero", scales: str = "none") -> Plan:
-    """One chain of the unit with so many fraction bits."""
+    """One chain of the unit with this many fraction bits."""
     text = UNIT.format(bits=bits, fmt=fmt, rounding=rounding)
     return golden.plan(build_instruction(yamlfile.parse(text, f"f{bits}.yaml")), scales=scales)
 
@@ -128,7 +128,7 @@ def wide(plan: Plan) -> Plan:
 def compared(
     name: str, bits: int | None, ours: Any, wanted: Any, same: Any, products: int, seconds: float
 ) -> Found:
-    """The row of logits (batch, tokens, vocabulary); `same`: those of wide sums of the same operands."""
+    """The row of logits (batch, tokens, vocabulary); `same`: the logits of wide sums of the same operands."""
     off = (ours.double() - wanted).flatten(0, -2)
     own = (ours.double() - same.double()).square().mean().sqrt()
     p, q = (torch.log_softmax(x.double().flatten(0, -2), -1) for x in (wanted, ours))
@@ -204,9 +204,9 @@ of the size of that rounding.
     settled = min(one.rms for one in chosen)
     enough = min(one.bits for one in chosen if one.rms < 1.1 * settled and one.bits is not None)
     tail = f"""
-The rows with fraction bits are one unit, c and 16 products of f16 as Hopper's, that keeps so many bits below
-its largest term and truncates the rest. From {enough} bits on the error is within 10 % of the least of these
-rows, {settled:.3g}.
+The rows with fraction bits are one unit, c and 16 products of f16 as Hopper's, that keeps this many bits
+below its largest term and truncates the rest. From {enough} bits on the error is within 10 % of the least of
+these rows, {settled:.3g}.
 """
     return head + "\n".join(lines) + "\n" + tail
 

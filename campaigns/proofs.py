@@ -7,9 +7,9 @@
 
 A row is a unit with its verdict, the seconds of the search, of the check, of the faults planted in the unit
 and in the specification, the processor's seconds of all of them (the solvers run in this process), and what
-is left of an open one. With --triggers, each unit is given so many faults (golden/proof/problem.py), one by
+is left of an open one. With --triggers N, each unit gets N faults (golden/proof/problem.py), one by
 one, of which none may be proved: one would be a fault of the prover, and the exit status is 1. With
---mutants, each unit's text is changed at so many places, one by one (rtl_tb/qualify/mutator.py). Each mutant
+--mutants N, each unit's text is changed at N places, one by one (rtl_tb/qualify/mutator.py). Each mutant
 that is proved is simulated with SIMULATED vectors of stimuli and as many of random bits. None may fail that
 the proof covers: one would be a fault of the prover, and the exit status is 1.
 """
@@ -139,7 +139,7 @@ def tasks(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
     """What is run, one after the other."""
     names = arguments.units or sorted(path.stem for path in UNITS.glob("*.yaml"))
     files = arguments.duts or [UNITS / f"{name}.yaml" for name in names]
-    # Of the faults of --triggers: a proof plants those of 1 and 2 by itself.
+    # Of the faults of --triggers: a proof plants the faults of seeds 1 and 2 by itself.
     first_seed = 100
     for file in files:
         if arguments.mutants:
@@ -159,7 +159,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
 def main() -> None:
     """Runs the campaign and prints its numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--units", nargs="*", help="these reference units alone, by name (fda_hopper_f16)")
+    parser.add_argument("--units", nargs="*", help="only these reference units, by name (fda_hopper_f16)")
     parser.add_argument("--duts", nargs="*", type=Path, help="these descriptions (dut.yaml) instead")
     parser.add_argument("--triggers", type=int, default=0, help="faults for each unit; 0: prove the units")
     parser.add_argument("--mutants", type=int, default=0, help="changed places of each unit's text")

@@ -182,7 +182,7 @@ def spelled(fmt: Format, codes: Any) -> str:
 
 
 def campaign(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs mutants until so many built, prints a line for each, and writes all of them after each."""
+    """Runs mutants until enough of them compiled; prints a line for each, and writes all after each."""
     source = again(arguments.again) if arguments.again else fresh(arguments)
     rows: dict[int, dict[str, Any]] = {}
     due = 0.0
@@ -221,7 +221,7 @@ def fresh(arguments: argparse.Namespace) -> Iterator[tuple[str, Path, Change]]:
 
 
 def again(file: Path) -> Iterator[tuple[str, Path, Change]]:
-    """Those mutants of a report that have to be met and were not."""
+    """The mutants of a report that must be proved equal and were not."""
     for row in json.loads(file.read_text(encoding="utf-8"))["mutants"]:
         if row["state"] in TO_PROVE and row.get("proof") != PROVED:
             change = Change(**{name: row[name] for name in Change.__dataclass_fields__})
@@ -270,8 +270,8 @@ def main() -> None:
     parser.add_argument("--vectors", type=int, default=VECTORS, help="of each run (default 200,000)")
     parser.add_argument("--prove", type=float, default=60, help="seconds for a solver, 0: none (default 60)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no further one begins")
-    parser.add_argument("--units", nargs="*", help="these alone, by name (fda_hopper_f16)")
-    parser.add_argument("--only", nargs="*", help="these mutants alone, by name (random_1_7)")
+    parser.add_argument("--units", nargs="*", help="only these, by name (fda_hopper_f16)")
+    parser.add_argument("--only", nargs="*", help="only these mutants, by name (random_1_7)")
     parser.add_argument("--again", type=Path, help="a report whose mutants that were not met run again")
     parser.add_argument("--out", type=Path, help="JSON file")
     started = time.monotonic()

@@ -6,10 +6,10 @@
 The second is the report that is committed; --out writes Markdown or JSON, as the file is called.
 
 Every second unit is one of tests/golden/faulty_units.py (`any_unit`): random steps, faults and all keys that
-the step classes declare; most of the others run in doubles (tests/golden/doubles_units.py). They are those
-that the loader accepts. Each answers random dot products in the general interpreter, as `dot` runs them (in
-the fast form or in blocks), and in the reference, whose registers are held against those that the core shows,
-number by number. Exit status 1: a difference, with the unit.
+the step classes declare; most of the others run in doubles (tests/golden/doubles_units.py). Only units
+that the loader accepts are used. Each answers random dot products in the general interpreter, as `dot` runs
+them (in the fast form or in blocks), and in the reference, whose registers are compared with the registers
+that the core shows, number by number. Exit status 1: a difference, with the unit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def to_markdown(report: dict[str, Any]) -> str:
     last = report["first_seed"] + report["units"] - 1
     never = ", ".join(f"`{key}`" for key in report["keys_never_drawn"]) or "none"
     lines = [
-        "# Campaign: the reference beside the core on random units",
+        "# Campaign: the reference compared with the core on random units",
         "",
         f"{report['made']}, {report['machine']}: {report['units']:,} units "
         f"(seeds {report['first_seed']} to {last}), {report['differing']:,} differing.",

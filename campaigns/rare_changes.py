@@ -5,20 +5,20 @@
     .venv/bin/python campaigns/rare_changes.py --comparisons 20 --seed 1 --out bits.json [NAME ...]
 
 First form: every change that the diagnosis knows (golden/identify/diagnose/mutations) is made to one
-instruction of each of twelve families, or to those that are named. Of those that fewer than LEAST results
-show, operands of every kind, aimed at the instruction and at the changed one, say whether they can be seen at
-all. A change that can, and hardly is, is printed: stimuli should aim there.
+instruction of each of twelve families, or to the instructions that are named. Where fewer than LEAST results
+show a change, operands of every kind, aimed at the instruction and at the changed one, decide whether it can
+be seen at all. A change that can be seen and hardly is seen is printed: stimuli should aim there.
 
-Second form: nobody's list. Programs are drawn by a seed from all architectures (one of each combination of
-steps, formats and K), or those that are named take turns. Each becomes its circuit
+Second form: no list of changes. Programs are drawn by a seed from all architectures (one of each combination
+of steps, formats and K), or the named programs take turns. Each becomes its circuit
 (golden/circuit/specification.py), and one word of that is changed at random: another operation, another
 operand, a constant that is one off, a bit that is stuck. The default vectors run through both, chunk by
-chunk, until LEAST results differ. A change that fewer show is proved equivalent by the prover (golden/proof),
-or operands that show it are found, or it stays open: each of the last two is for a person to look at.
+chunk, until LEAST results differ. Where fewer differ, the prover (golden/proof) proves the change equivalent,
+or operands that show it are found, or it stays open: a person looks at the last two.
 
 Third form: every comparison of two words for equality in the circuits of some programs (is a fraction zero,
 is anything cut, is the upper half of a sum empty). A comparison that overlooks one bit is wrong only where
-the words differ in this bit alone, so these are the rarest faults of a datapath. Of each bit the results that
+the words differ only in this bit, so these are the rarest faults of a datapath. Of each bit the results that
 show it are counted. Bits that fewer than LEAST show are written; many of them decide nothing.
 """
 
@@ -142,7 +142,7 @@ def circuit(ins: Instruction) -> tuple[Circuit, dict[str, tuple[str, int]]]:
 def changed_words(
     words: Words, word: Word, live: int, near: Sequence[Word], rng: random.Random
 ) -> Iterator[tuple[str, Word]]:
-    """What a word may be in its place: its operation on other operands (also of those `near`), another
+    """What a word may be in its place: its operation on other operands (also the words in `near`), another
     operation, a stuck bit."""
     ones = (1 << word.width) - 1
     for place, arg in enumerate(word.args if word.op != "extract" else ()):
@@ -474,14 +474,14 @@ def _text(word: Word, points: Mapping[Word, str], depth: int = 2) -> str:
 
 
 def turns(given: argparse.Namespace, count: int) -> list[str]:
-    """Programs drawn from the groups in turn, or those that are named."""
+    """Programs drawn from the groups in turn, or the named ones."""
     rng = random.Random(given.seed)
     groups = [[name] for name in given.names] or programs()
     return [rng.choice(groups[n % len(groups)]) for n in range(count)]
 
 
 def campaign(given: argparse.Namespace) -> None:
-    """Draws programs and changes them, until there are so many changes; prints those that are hardly seen."""
+    """Draws programs and changes them until there are enough changes; prints the changes that hardly show."""
     names = turns(given, -(-given.random // given.each))
     tasks = (
         (name, given.each, f"{given.seed} {n}", given.count, given.prove) for n, name in enumerate(names)

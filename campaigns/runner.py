@@ -38,7 +38,7 @@ def results(
         function: at the head of a module, called with a task's arguments in another process. tasks: tuples of
             arguments.
         jobs: tasks at a time. seconds: after which no further task begins; what runs is awaited.
-        wanted: whether a further task is, while so many run.
+        wanted: whether a further task should start, from the number that run.
     """
     until, source = time.monotonic() + seconds, enumerate(tasks)
     running: dict[Future[T], int] = {}

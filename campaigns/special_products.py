@@ -1,4 +1,4 @@
-"""Whole products with infinities, NaNs and any other words among the operands, beside their plans.
+"""Whole products with infinities, NaNs and any other words among the operands, compared with their plans.
 
     python campaigns/special_products.py --seed 1 --out special.md
 

@@ -1,9 +1,9 @@
-"""Operands of every kind of golden/stimuli on the GPU in this machine, beside the model.
+"""Operands of every kind of golden/stimuli on the GPU in this machine, compared with the model.
 
     .venv/bin/python campaigns/stimuli_gpu.py --arch hopper --each 100000 --jobs 16 --out table.md
 
-Campaigns make their operands on the GPU, by plans of whole tiles; these are the kinds themselves, those that
-vectors have, aimed at each program, a dot product at a time. One instruction for each distinct program
+Campaigns make their operands on the GPU, by plans of whole tiles; here are the kinds themselves, as
+vectors have them, aimed at each program, one dot product at a time. One instruction for each distinct program
 of the architecture. Exit status 1: a result differs; the first one is printed.
 """
 
@@ -26,7 +26,7 @@ from hw_capture.record.unit import open_chip
 
 
 def compare(name: str, each: int, seed: int, end: float) -> tuple[str, Counter[str], Counter[str], str]:
-    """Results asked and those that differ, by kind, and the first of these; none is asked after the end."""
+    """The results asked for and the differing ones, by kind, and the first of these; stops at `end`."""
     ins = resolve(name)
     unit = open_chip().unit(ins)
     assert unit is not None

@@ -56,7 +56,7 @@ def block_sum(results: Bits) -> str:
 
 
 def record(count: int) -> dict[str, Any]:
-    """What the GPU of this machine gives, for so many blocks of f32."""
+    """What the GPU of this machine gives, for a number of blocks of f32."""
     import torch
 
     functional = torch.nn.functional

@@ -6,8 +6,8 @@ Programs of the catalogue are drawn, and get default vectors. A bin of the last 
 and that the rules call reachable, becomes a bit over the words of the circuit. Operands that the solver finds
 are replayed: the coverage has to count the bin. That there are none is believed only if the same condition
 agrees with the coverage for every bin of the coverpoint on all vectors of a sample. So a bin is "reachable"
-with operands, "unreachable", or "unknown" after the seconds. Others are not asked: those of other coverpoints
-and of programs of several operations, and those of which the condition does not agree.
+with operands, "unreachable", or "unknown" after the seconds. Other bins are not asked: bins of other
+coverpoints and of programs of several operations, and bins where the condition does not agree.
 """
 
 from __future__ import annotations
