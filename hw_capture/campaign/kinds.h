@@ -4,7 +4,7 @@
 #define CAMPAIGN_TINIEST (CAMPAIGN_A_TINIEST + CAMPAIGN_B_TINIEST)
 #define CAMPAIGN_HIGH (CAMPAIGN_A_HIGHEST + CAMPAIGN_B_HIGHEST)
 
-/* A product exponent with room for `below` binades under it, where the formats have so many. */
+/* A product exponent with room for `below` binades under it, where the formats have that many. */
 MG_HD int32_t campaign_top(uint32_t word, int32_t below) {
     return campaign_pick(word, mg_least(CAMPAIGN_TINIEST + below, CAMPAIGN_HIGH), CAMPAIGN_HIGH);
 }
@@ -61,7 +61,7 @@ MG_HD void campaign_set_cancelling(campaign_plan *p, campaign_words q) {
         p->c = C_AT;
         campaign_products(p, top, top, top - CAMPAIGN_F - 4, top - CAMPAIGN_F / 2);
         break;
-    default: /* cancelling: all products in pairs, or some of them beside small ones */
+    default: /* cancelling: all products in pairs, or some of them together with small ones */
         p->pairs = q.z & 4 ? PAIRS_ALL : PAIRS_GROUPS;
         if (q.z & 8) campaign_products(p, top, top, top - CAMPAIGN_F - 4, top - CAMPAIGN_F + 8);
     }

@@ -208,7 +208,7 @@ def compiled_ahead(
 
 
 def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = None) -> Outcome:
-    """Checks until the plan is fulfilled. `progress` gets the dot products so far and those wanted after
+    """Checks until the plan is fulfilled. `progress` gets the number of dot products so far and in all after
     every launch.
 
     Raises:

@@ -4,7 +4,7 @@
         share(shards_of(series, first, last, size), pool, Path("report.json.shards"), run_shard, None)
 
 A shard's operands depend on nothing but seed, kind and tile number, so that any worker may run it, and
-another where one died. Each result is a file; those that are there are not run again, and a report takes
+another where one died. Each result is a file; a shard that has its file is not run again, and a report takes
 every tile once.
 """
 

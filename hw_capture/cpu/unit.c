@@ -55,7 +55,7 @@ TILE_UNIT(tdpbsud, "tdpbsud %%tmm2, %%tmm1, %%tmm0")
 TILE_UNIT(tdpbusd, "tdpbusd %%tmm2, %%tmm1, %%tmm0")
 TILE_UNIT(tdpbuud, "tdpbuud %%tmm2, %%tmm1, %%tmm0")
 
-/* Beside it the same crosswise, as a tile has it: 16 words of a, each against a register of b, with 16 of `state`. */
+/* The same crosswise, as a tile has it: 16 words of a, each against a register of b, with 16 of `state`. */
 #define VECTOR_UNIT(name)                                                                               \
     void mg_##name(const uint32_t *a, const uint32_t *b, uint32_t *state, uint64_t count) {             \
         for (uint64_t i = 0; i < count; i++, a += 16, b += 16, state += 16)                             \

@@ -360,7 +360,7 @@ def _reached_anyhow(lines: Sequence[_Line], called: Sequence[_Line], results: It
 
 
 def _for_nothing(lines: Sequence[_Line], reached: set[int], left: Sequence[int]) -> set[int]:
-    """Those of `left` that compute with operands or with what was computed from them."""
+    """The instructions of `left` that compute with operands or with what was computed from them."""
     made = {register for number in reached for register in lines[number].written}
     made |= {register for line in lines if _is_load(line) for register in line.written}
     found: set[int] = set()

@@ -3,16 +3,16 @@
     print(kernels.source(golden.instruction("hopper", "HMMA.16816.F32")))
 
 Every kernel has the same parameters: pointers a, b, c, metadata, scale_a, scale_b, d and the number of
-executions. The buffers behind them are those of `hw_capture.kernels.buffers`: registers (execution, lane,
-register) as `ins.fragments` lays them out, or what wgmma reads from shared memory. `inline` is the
-instruction alone, a device function over register arrays:
+executions. The buffers behind them come from `hw_capture.kernels.buffers`: registers (execution, lane,
+register) as `ins.fragments` lays them out, or what wgmma reads from shared memory. `inline` is only
+the instruction, a device function over register arrays:
 
     mma(d, a, b, c [, metadata] [, scale_a, scale_b])       mma.sync, mma.sp, wmma: d = a * b + c
     mma(d, a, b [, metadata])                               wgmma: d = a * b + d; b and, with form "shared", a
                                                             are descriptors; wgmma_begin() before,
                                                             wgmma_end() after
 
-Registers are u32, those of f64 are u64. Sparsity and scale selectors are 0.
+Registers are u32, for f64 u64. Sparsity and scale selectors are 0.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CASTS = {
 class Registers:
     """The registers of an operand in one lane, as C++ and inline PTX see them.
 
-    `count` are those of the fragment; PTX names `ptx_count` (wmma repeats f16 registers that the multiply
+    `count`: registers of the fragment; PTX names `ptx_count` (wmma repeats f16 registers that the multiply
     does not read).
     """
 
@@ -108,7 +108,7 @@ def opaque(ins: Instruction) -> bool:
 
 
 def lanes(ins: Instruction) -> int:
-    """Threads that execute the instruction together; for tcgen05, those that move the operands."""
+    """Threads that execute the instruction together; for tcgen05, the threads that move the operands."""
     return BLOCK * int(ins.variables["cta"]) if "tensor" in ins.traits.places_of("d") else ins.traits.lanes
 
 

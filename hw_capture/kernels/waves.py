@@ -2,11 +2,10 @@
 
     print(waves.source(golden.instruction("cdna3", "v_mfma_f32_32x32x8_f16")))
 
-Kernels have the parameters of the kernels for NVIDIA (hw_capture/kernels/kernels.py), and the buffers
-behind them
-are the same: registers (execution, lane, register) as `ins.fragments` lays them out, of 64-bit elements the
-two words of a pair of registers. Modifiers of an instruction are 0, but those that its name says: signs and
-clamp. A dot product of one lane, whose result is f32, is assembly: of its builtin the compiler may make
+Kernels have the parameters of the kernels for NVIDIA (hw_capture/kernels/kernels.py), and the same buffers:
+registers (execution, lane, register) as `ins.fragments` lays them out. A 64-bit element is the two words of a
+pair of registers. Modifiers of an instruction are 0, except signs and clamp where its name has them. A dot
+product of one lane, whose result is f32, is assembly: from its builtin the compiler may make
 v_dual_dot2acc_f32_f16, another instruction.
 """
 

@@ -50,7 +50,7 @@ HELD_OUT = {
     ("mm", "f64"): ((448, 128, 3200), (192, 320, 1664)),
 }
 """Shapes of products that check rules which calls showed: a sparse A whose K is cut into unlike parts, f32
-with one row or one column, f64 that is dealt out to blocks. `bf16` has those of `f16`."""
+with one row or one column, f64 that is dealt out to blocks. `bf16` has the shapes of `f16`."""
 TRITON_SHAPES = ((128, 128, 256), (64, 64, 1024), (48, 32, 2048))
 """Shapes of Triton's products in the types that `cases` lacks: wgmma, and 48 rows, which mma.sync takes."""
 IN_PARTS = ("tf32x3", "bf16x3", "bf16x6")

@@ -220,7 +220,7 @@ class _Layer:
 
 
 def _answers(batches: Sequence[int], seen: dict[str, _Seen]) -> Iterable[Answer]:
-    """The answers, those with the same bits once; fewer rows than ROWS are the same if these are."""
+    """The answers, equal bits only once. Answers with fewer rows than ROWS are equal if these rows are."""
     found: list[tuple[int, list[int]]] = []
     # The largest batch first: a smaller one is compared on the rows that both have.
     for i in sorted(range(len(batches)), key=lambda i: -batches[i]):
@@ -253,7 +253,7 @@ def _short(name: str) -> str:
 
 
 class _Settings:
-    """PyTorch's settings for a layer, and those before it again."""
+    """Sets PyTorch's settings for a layer, then restores the earlier ones."""
 
     def __init__(self, torch: Torch, layer: Layer) -> None:
         self.matmul, self.cuda = torch.torch.backends.cuda.matmul, torch.torch.backends.cuda

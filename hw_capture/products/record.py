@@ -40,7 +40,7 @@ class Recorded:
 
     Attributes:
         d: raw codes (m, n).
-        kernels: those that ran.
+        kernels: the kernels that ran.
         operands: digest of what `case.operands()` gave.
         plan: the one that gives these bits, None where none is known.
     """
@@ -125,7 +125,7 @@ def load(folder: Path) -> list[Recorded]:
     """What `record` wrote.
 
     Raises:
-        FileFormatError: a file is missing, or the results are not those of the manifest.
+        FileFormatError: a file is missing, or the results differ from the manifest.
     """
     about = _manifest(folder / MANIFEST)
     content = read_bytes(folder / RESULTS, MOST_BYTES)

@@ -90,8 +90,8 @@ class Placement:
 
 @dataclass(frozen=True)
 class Faults:
-    """Wrong placements: fault i swaps the addresses whose bits `mask[i]` are `one[i]` with those where
-    they are `other[i]`."""
+    """Wrong placements: fault i swaps the addresses whose bits `mask[i]` are `one[i]` with the addresses
+    where they are `other[i]`."""
 
     names: tuple[str, ...]
     mask: Index
@@ -161,8 +161,8 @@ class Unseen:
 class Report:
     """What became of the faults.
 
-    planted: by operand, faults that move an element. seen: those that a recorded result refutes. undefined:
-    those that only metadata without a meaning could show. unseen: the others; most are seen in other
+    planted: by operand, faults that move an element. seen: faults that a recorded result refutes. undefined:
+    faults that only metadata without a meaning could show. unseen: the others; most are seen in other
     instructions of the same rule.
     """
 
@@ -412,8 +412,8 @@ class _Recorded:
 
 
 def _search(recorded: _Recorded, operand: str, placement: Placement) -> tuple[Faults, list[str]]:
-    """Every fault of a placement, and what became of each: by samples first, those that stay unseen by
-    everything there is."""
+    """Every fault of a placement, and what became of each: first by samples, then, where they show nothing,
+    by everything there is."""
     faults = _faults_by_fields(placement.fields)
     rng = np.random.default_rng(len(faults.names))
     found = np.full(len(faults.names), _SEEN, object)

@@ -157,7 +157,7 @@ def opened(
                 )
         entries = {name: dict(entry) for name, entry in known.get("instructions", {}).items()}
         tools = {"tools": tools_of(architecture)} if tools_of is not None else {}
-        # `tools` are those of the entries that name none: an entry that other tools built keeps them.
+        # `tools` holds for the entries that name none: an entry that other tools built keeps them.
         if tools and known.get("tools", tools["tools"]) != tools["tools"]:
             entries = {name: {"tools": known["tools"], **entry} for name, entry in entries.items()}
         said = known.get("operands", operands)

@@ -90,8 +90,8 @@ def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
 
 
 def _stalls(subject: Subject, cubin: bytes, disassembly: str) -> dict[str, float]:
-    """The stall counts of a round, of the kernels of one warp's single chain; for comparison with Sun et al.
-    those of every ILP, by kernel."""
+    """The stall counts of a round, by kernel: the kernels of one warp's single chain; for comparison with Sun
+    et al. the kernels of every ILP."""
     codes = loops.kernels(disassembly)
     timed = [p for p in subject.programs() if not p.once and subject.lanes == 32]
     named = {p.name if subject.printed else p.chain: p for p in timed if p.ilp == 1 or subject.printed}

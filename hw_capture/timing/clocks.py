@@ -73,7 +73,7 @@ class Launches:
             DeviceError: a warp gave no time.
         """
         size = 16 * warps
-        # Emptied: the clocks of the launches before would pass for those of these.
+        # Emptied: the clocks of earlier launches would pass for clocks of these.
         self.gpu.fill(self.clocks, size * (repeats + 1), 0)
         for run in range(repeats + 1):
             place = np.uint64(int(self.clocks) + size * run)
@@ -84,7 +84,7 @@ class Launches:
 
 
 def clock_rate(gpu: Device, kernel: Kernel) -> float:
-    """MHz of a multiprocessor at work: cycles by nanoseconds, the median of runs after those that wake it."""
+    """MHz of a multiprocessor at work: cycles by nanoseconds, the median of runs after warm-up."""
     out = gpu.empty(16, 0)
     rates = []
     calibrations = 40

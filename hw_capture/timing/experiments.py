@@ -247,7 +247,7 @@ def _between(
 def _run(
     gpu: Device, module: Module, name: str, out: object, array: object, stored: int, loaded: int
 ) -> tuple[int, int]:
-    """Cycles between the two readings; of a kernel without a loop also those of the pass before."""
+    """Cycles between the two readings; of a kernel without a loop also the cycles of the pass before."""
     gpu.fill(out, 256, 0)
     module.get(name)(out, array, np.uint64(stored), np.uint64(loaded), np.uint64(0), grid=1, block=1)
     cycles, before = (int(n) for n in gpu.download(out, (2,), np.uint64))

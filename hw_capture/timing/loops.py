@@ -77,8 +77,8 @@ def kernels(disassembly: str) -> dict[str, Code]:
 
 
 def counted(names: list[str], mnemonics: tuple[str, ...] = ()) -> Counter[str]:
-    """Counts the matrix instructions among mnemonics,
-    or those that are one of `mnemonics` (with any other modifiers)."""
+    """Counts the matrix instructions among names, or the names that are one of `mnemonics` (with any
+    other modifiers)."""
     if not mnemonics:
         return Counter(name for name in names if _MATRIX.match(name))
     return Counter(name for name in names if any(_is(name, wanted) for wanted in mnemonics))

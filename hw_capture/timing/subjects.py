@@ -77,7 +77,7 @@ def sun_subjects(architecture: str = "hopper") -> list[Subject]:
 
 
 def _mma(architecture: str) -> Iterable[Subject]:
-    """Every native mma.sync and mma.sp; of the emulated ones those of one operand type that wrap around."""
+    """Every native mma.sync and mma.sp; of emulated ones, only equal types that wrap around."""
     for ins in instructions(architecture):
         if ins.traits.kernel != "mma" or not kernels.supported(ins):
             continue
@@ -88,8 +88,8 @@ def _mma(architecture: str) -> Iterable[Subject]:
 
 
 def _wmma(architecture: str) -> list[Instruction]:
-    """Every wmma but for those that differ in saturation or a directed rounding: they are the same machine
-    code but for a modifier."""
+    """Every wmma, without variants that differ only in saturation or a directed rounding: their machine code
+    is the same except for a modifier."""
     return [
         ins
         for ins in instructions(architecture)
@@ -152,7 +152,7 @@ _LD_64 = """u64 pair;
 
 
 def subjects(known: Container[str]) -> Iterator[Subject]:
-    """Yields those of the known instructions (ldmatrix, stmatrix, movmatrix), and the plain loads."""
+    """Yields ldmatrix, stmatrix and movmatrix where they are known, and the plain loads."""
     for trans in (False, True):
         if "ldmatrix" in known:
             yield from (ldmatrix(count, trans) for count in (1, 2, 4))
@@ -291,7 +291,7 @@ def _places(ins: Instruction, operand: str) -> list[tuple[str, bool]]:
 
 
 def move(ins: Instruction, operand: str, order: str, space: str = "shared", padded: bool = False) -> Subject:
-    """The load of a, b or c, or the store of d. Bytes are those of the matrix."""
+    """The load of a, b or c, or the store of d. Bytes: of the matrix."""
     held, bits = kernels.registers(ins, operand), ins.formats[operand].bits
     rows, columns = {"a": (ins.m, ins.k), "b": (ins.k, ins.n)}.get(operand, (ins.m, ins.n))
     pitch = (columns if order == "row" else rows) + (128 // bits if padded else 0)

@@ -3,9 +3,9 @@ checked.
 
 Cycles are the longest that a multiprocessor took from the start of its first block to the end of its last
 one, by its own clock. What waits for the L2 or DRAM takes fewer of them when the board lowers that
-clock, and a few percent more or less by where the matrices lie. So they are those of single launches with
-pauses, the median of each of several places in memory, and the mean of these. TFLOP/s are what the board
-sustains: two events around launches without a pause, after as much work as settles its power.
+clock, and a few percent more or less by where the matrices lie. So single launches with pauses are
+measured: the median at each of several places in memory, and the mean of these medians. TFLOP/s are what the
+board sustains: two events around launches without a pause, after as much work as settles its power.
 
 The first launch begins with D full of NaN. Of D, whole rows and whole columns at full K are held against
 golden.gemm, for the chain of that kernel's instruction, and all of D against the first kernel with the same
@@ -209,7 +209,7 @@ class Launcher:
         self._clocks = gpu.empty(_LAUNCHES[1] * _BYTES * self.blocks, 0)
 
     def launch(self, place: int = 0, number: int = 0) -> None:
-        """Launches at a place; its clocks are those of that number."""
+        """Launches at a place; writes the clocks of launch `number`."""
         clocks = np.uint64(int(self._clocks) + number * _BYTES * self.blocks)
         self.kernel.launch(*self._matrices[place], clocks, *self._size, **self._given)
 

@@ -16,7 +16,7 @@ MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16"
 MOST_SHARED = {"ampere": 163 << 10, "ada": 99 << 10, "hopper": 227 << 10}
 """Bytes of shared memory of a block, dynamic and static together (CUDA C++ Programming Guide, technical
-specifications by compute capability; of Ampere those of 8.0)."""
+specifications by compute capability; of Ampere compute capability 8.0)."""
 SIZES = (2048, 4096, 8192)
 """Rows, columns and K of a product: the paper's, and larger."""
 

@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
             store_16x8(d, n, mine, column + 8 * j, make_float4(sum[4 * j], sum[4 * j + 1], sum[4 * j + 2], sum[4 * j + 3]));
     }
     __syncwarp();
-    meet(); // no block ends while another one copies into it or tells it something
+    meet(); // no block ends while another one copies into it or signals it
     if (threadIdx.x == 0)
         write_clocks(clocks, start);
 }

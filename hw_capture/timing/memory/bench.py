@@ -81,8 +81,8 @@ class Stream:
 class Result:
     """Everything of one run. lines: cycles of the first and of the second load of
     each of many lines, some of them written by every multiprocessor. far: cycles of a load from the L2 and
-    from DRAM, by the multiprocessor that loads. alone: the multiprocessors on which blocks of 1 and of
-    1024 threads run that are alone, as in all chases but those."""
+    from DRAM, by the multiprocessor that loads. alone: the multiprocessors on which single blocks of 1
+    and of 1024 threads run; all chases except far use one block."""
 
     conditions: Conditions
     samples: list[Sample] = field(default_factory=list)
@@ -313,7 +313,7 @@ class _Bench:
             yield self._sample("ld_const_u32", "", size, base, 0, 0, max(count, 256), ROUNDS)
 
     def caches(self) -> Iterator[Sample]:
-        """Loads by size, with each operator; and those that load an index."""
+        """Loads by size, with each operator; and loads of an index."""
         for size in sizes():
             if size > self.size:
                 self._too_little("size", size)

@@ -28,7 +28,7 @@ from hw_capture.timing.scalar.instructions import Operation, get, operations
 from hw_capture.timing.scalar.programs import Built
 
 WARPS = tuple(count for count in MATRIX_WARPS if count != 20)
-"""Warps of a multiprocessor; 20 are those of an experiment on matrix instructions alone."""
+"""Warps of a multiprocessor; 20 occur only in an experiment on matrix instructions."""
 TURNS = 32
 """Turns of the loop in one run."""
 PASSES = 2  # of the loop: the first brings the code into the instruction cache
@@ -60,7 +60,7 @@ class Point:
 
 @dataclass
 class Timed:
-    """One instruction's points, cycles of a round with its other link (warps and ILP 1), and those of the
+    """One instruction's points, cycles of a round with its other link (warps and ILP 1), and cycles of the
     sequences without a loop, clock reads included.
 
     ends: of a chain of floats, what it has come to when it ends, if that is no normal number of its format
@@ -131,7 +131,7 @@ def _less(cycles: float, others: list[float | None]) -> float | None:
 
 
 def select(pattern: str) -> list[Operation]:
-    """Returns the instructions whose name holds the text, and those whose latency has to be known."""
+    """Returns the instructions whose name holds the text, and the ones whose latency has to be known."""
     chosen = [operation for operation in operations() if pattern in operation.name]
     return chosen + [get(name) for name in REFERENCES.values() if chosen and get(name) not in chosen]
 

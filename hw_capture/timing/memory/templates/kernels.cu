@@ -5,7 +5,7 @@
 extern "C" __constant__ u32 constants[16384];
 
 // What every chain hands out: cycles of the timed pass, and what nobody reads.
-static __device__ __forceinline__ void told(u64 *out, u64 start, u64 stop, u64 last)
+static __device__ __forceinline__ void write_result(u64 *out, u64 start, u64 stop, u64 last)
 {
     if (threadIdx.x % 32 == 0) {
         out[threadIdx.x / 32 * 2] = start;
@@ -62,7 +62,7 @@ extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 si
         stop = now();
     }
 {{ setups[chain.finish]() }}
-    told(out, start, stop, at);
+    write_result(out, start, stop, at);
 }
 {% endfor %}
 // Every line holds its own address, in each of its words: a sector written in part would have to be fetched.
