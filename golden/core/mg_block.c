@@ -17,7 +17,7 @@ struct mg_block_form {
     int fresh;
 };
 
-/* What significands of so many words have room for: bits of a product, of F. */
+/* What a significand of one word, or of two, has room for: bits of a product, of F. */
 typedef struct {
     int wide, storage, fraction_bits, operand, product, aligned;
 } mg_room;

@@ -110,7 +110,7 @@ MG_INLINE mg_direction mg_direction_of(int rounding) {
     }
 }
 
-/* x / 2^shift rounded; a negative shift moves left. Guard, round and sticky bits are those that are cut: an addend
+/* x / 2^shift rounded; a negative shift moves left. Guard, round and sticky bits are the bits that are cut: an addend
  * carries from them into the last kept bit where the direction goes up, and to odd their OR joins it. */
 MG_INLINE mg_s mg_rounded_shift(mg_direction r, mg_w sign, mg_s x, mg_w shift) {
     const mg_w right = mg_between(shift, 0, MG_MOST_SHIFT), left = mg_between(-shift, 0, MG_MOST_SHIFT);
@@ -203,7 +203,7 @@ MG_BLOCK_CALL void mg_decode_lanes(const mg_format *f, const mg_w *codes, mg_num
 
 /* Rounding --------------------------------------------------------------------------------------------------------- */
 
-/* What a rounding is told, before it meets a number. */
+/* The settings of a rounding, known before its numbers. */
 typedef struct {
     const mg_format *format;
     mg_direction direction;

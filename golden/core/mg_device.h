@@ -1,7 +1,7 @@
 /* One dot product in scalar arithmetic: the same source for a C compiler and for CUDA.
  *
  * The fast form's arithmetic (mg_tile.h), one lane at a time, for places that bring their own parallelism: a GPU
- * thread computes a dot product beside the tensor core (docs/campaign.md). golden/model/device_text.py emits a unit's
+ * thread computes the tensor core's dot product again (docs/campaign.md). golden/model/device_text.py emits a unit's
  * parameters as constants around these functions; every function is inlined, so that the compiler folds them away. No
  * step needs more than 64 bits. tests/golden/model/test_device_text.py holds every family against the other models.
  */
@@ -28,7 +28,7 @@ typedef struct {
     int32_t significand, exponent;
 } mg_element;
 
-/* Parameters of a sum of products; the names are those of mg_operation. */
+/* Parameters of a sum of products, with the names of mg_operation. */
 typedef struct {
     int32_t k, fraction_bits, product_fraction, kept, nearest, signed_underflow;
     mg_format seed, out;

@@ -156,9 +156,9 @@ static int mg_multiplies_fours(const mg_tile_kernel *kernel) {
 }
 
 /* How many integers that follow each other in k share a word, as a power of two: pairs of 16 bits, or four bytes, where
- * the machine multiplies those; sums of E2M1 fit 16 bits, and so every machine has a way. It does bytes without a sign
- * by bytes with one: those of b without, if its format has none (`swapped`). Those of a that are not of the other kind
- * are moved by 128 (`flip`), which mg_integer_rows, mg_begin_sums and mg_begin_groups take back. */
+ * the machine multiplies four bytes; sums of E2M1 fit 16 bits, and so every machine has a way. The machine multiplies
+ * bytes without a sign by bytes with one: b's have none if its format has none (`swapped`). Bytes of a that are not of
+ * the other kind are moved by 128 (`flip`), which mg_integer_rows, mg_begin_sums and mg_begin_groups take back. */
 static void mg_plan_integers(mg_fast_form *f, int32_t odd) {
     const mg_format *a = &f->program->a, *b = &f->program->b;
     mg_tile *t = &f->tile;
@@ -290,8 +290,8 @@ static void mg_join_rows(mg_source *s) {
     s->rows = s->one_run = 1;
 }
 
-/* Plans how integers become words that `share`, where rows and columns of codes are known; `by_k`: those that lie in a
- * column. */
+/* Plans how integers become words that `share`, where rows and columns of codes are known; `by_k`: integers that lie
+ * in a column. */
 static void mg_plan_words(const mg_fast_form *f, mg_source *s, int by_k) {
     const int32_t share = s->share = f->tile.share;
     s->integers = s->turns != MG_NO_TURNS ? f->widest : f->filled;
@@ -511,7 +511,7 @@ static __attribute__((noinline)) void mg_chains_again(const mg_tile *stack, uint
 }
 
 static void mg_run_kernel(mg_fast_form *f) {
-    /* Multiply-adds round as the hardware is told to; neither call is inlined, so none of them moves out from between
+    /* Multiply-adds round as the hardware is set to; neither call is inlined, so none of them moves out from between
      * the changes. */
     const mg_operation *o = &f->program->operations[0];
     const int directed = o->fast == MG_FAST_FMA && o->steps[0].rounding != MG_ROUNDING_NEAREST_EVEN;

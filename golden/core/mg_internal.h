@@ -35,7 +35,7 @@ static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 #endif
 }
 
-/* Exponents that mark what is not a finite number, chosen so that the sum of two still tells which product it is:
+/* Exponents that mark what is not a finite number, chosen so that the sum of two still shows which product it is:
  * zero * finite < infinity * zero < infinity * finite < infinity * infinity < NaN * anything. */
 #define MG_E_ZERO (-(1 << 16))
 #define MG_E_INFINITY (1 << 20)
@@ -71,7 +71,7 @@ static inline MG_BOTH int32_t mg_selected(int32_t sparsity, const char *nibbles,
 /* Where dot products lie (mg_gather.c) ----------------------------------------------------------------------------- */
 
 #define MG_LANES 16 /* dot products that run together: blocks and tiles have a multiple of it */
-#define MG_WIDE_BLOCK_LANES 32 /* of those with significands of two words */
+#define MG_WIDE_BLOCK_LANES 32 /* of blocks with significands of two words */
 #define MG_MOST_BLOCK_LANES 64 /* of a block: as many as a word has bits */
 enum mg_operand {
     MG_OPERAND_A,
@@ -151,7 +151,7 @@ static inline void mg_store(char *at, int32_t storage, uint64_t code) {
     }
 }
 
-/* Whether a format is IEEE's own of so many bits (FP16, FP32), which the machine converts; units may define others of
+/* Whether a format is IEEE's own of these widths (FP16, FP32), which the machine converts; units may define others of
  * these widths. */
 static inline int mg_is_ieee(const mg_format *f, int exponent_bits, int fraction_bits) {
     return f->is_float && f->exponent_bits == exponent_bits && f->fraction_bits == fraction_bits &&
@@ -197,9 +197,9 @@ typedef struct {
     ptrdiff_t count;
 } mg_plane;
 
-/* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes; so many
- * matrices, whose planes follow each other. `per_lane`: one row, and A lies as B does, [k][column]: every column is a
- * dot product of its own. The other words stand in mg_tile.h. */
+/* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes; of `matrices`,
+ * whose planes follow each other. `per_lane`: one row, and A lies as B does, [k][column]: every column is a
+ * dot product of its own. mg_tile.h explains the other words. */
 typedef struct {
     const mg_program *program;
     int32_t matrices, rows, columns, per_lane, paired, significands, specials, quick, plain;
@@ -210,7 +210,7 @@ typedef struct {
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
     uint8_t *tops;     /* for largest exponents of products, in bytes (mg_fill_tops), */
-    int32_t tops_rows; /* of so many rows at a time */
+    int32_t tops_rows; /* of this many rows at a time */
     ptrdiff_t *row_of_b; /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
     ptrdiff_t row_step;
     const char *c;
@@ -327,7 +327,7 @@ int mg_fits_block(const mg_program *p);
 typedef struct mg_block_form mg_block_form;
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call);
 int32_t mg_block_lanes(const mg_block_form *f);
-/* So many lanes; returns those that it leaves to the interpreter, a bit each. */
+/* Runs these lanes; returns the lanes that it leaves to the interpreter, a bit each. */
 uint64_t mg_run_block(mg_block_form *f, const mg_lanes *lanes);
 #endif /* MG_ALONE */
 
@@ -345,8 +345,8 @@ MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program,
 
 #ifndef MG_ALONE
 #define MG_MAX_THREADS 256
-/* Runs a job by mg_work in this thread, and others beside it in threads of the library that come in time: a job is to
- * return when nothing is left for any of them. `jobs` are `size` bytes apart. */
+/* Runs a job by mg_work in this thread, and more jobs in threads of the library that come in time: a job must return
+ * when nothing is left for any of them. `jobs` are `size` bytes apart. */
 void mg_share(char *jobs, size_t size, int count);
 void mg_work(void *job);
 

@@ -30,9 +30,9 @@ typedef struct {
 #define MG_WIDE_SINGLES(s, name, i) ((mg_wide_single *)((mg_singles *)(s)->registers[name])[i])
 #define MG_IS_SINGLE(s, name) ((s)->singles >> (name) & 1)
 
-/* What a step is told: registers whose powers it or a later step reads, or a later one alone, and, the first one of an
- * operation, those that hold floats, a bit each; and what a rounding is, as in blocks of integers (mg_block.h), and in
- * doubles. */
+/* The settings of a step: registers whose powers it or a later step reads, registers whose powers only a later one
+ * reads, and, for the first step of an operation, registers that hold floats, a bit each; and what a rounding is,
+ * as in blocks of integers (mg_block.h), and in doubles. */
 typedef struct {
     int powers, later, singles;
     mg_rounder codes;
@@ -42,7 +42,7 @@ typedef struct {
     int64_t made; /* the NaN that comes of numbers */
     int met_nans; /* some chain of the block before met one, as the next may */
     int64_t clear, clear_exact,
-        clear_flushed; /* masks: zeros that lose their signs, all, those of nothing, and those that something became */
+        clear_flushed; /* masks: zeros that lose their signs: all, zeros of nothing, and zeros that something became */
 } mg_real_rounder;
 
 typedef struct {
@@ -593,8 +593,8 @@ static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f
     MG_EACH total[l] = mg_odd_sum_of_three(last[l], total[l], low[l]);
 }
 
-/* The sum of numbers that a double holds, such as whole units of an alignment. What those lost together is seen by this
- * sum alone. */
+/* The sum of numbers that a double holds, such as whole units of an alignment. Only this sum sees what these
+ * numbers lost together. */
 static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
     mg_fs sum;
     MG_KEPT sum[l] = terms[0]->value[l];
@@ -725,7 +725,7 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
     const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
     const int additions = step->op == MG_STEP_ADDITIONS, exact = additions && !mg_rounds_twice(s, step);
     /* products have no power where a sum with an exponent of its own alone reads it: zeros, or what has one, of which
-     * any bit tells */
+     * any bit shows it */
     const int by_values = !(s->rounder->powers >> step->of[0] & 1);
     int aligned = 1, fewest = count;
     for (int r = 0; r < step->of_count; r++) aligned &= s->aligned >> step->of[r] & 1;
@@ -903,7 +903,7 @@ static void mg_maximum_reals(const mg_reals *s, const mg_step *step, int32_t cou
     }
 }
 
-/* Moves a number to a maximum. `plain`: nothing of the step's else, beside the rounding, is to be looked at. */
+/* Moves a number to a maximum. `plain`: of the step, only the rounding is to be looked at. */
 MG_INLINE void mg_align_real(
     const int rounding, mg_reals *s, const mg_step *step, const int plain, const mg_f *maximum, int r, mg_real *x) {
     const double last = mg_power_of_two(-step->fraction_bits[r]),
@@ -994,8 +994,8 @@ static void mg_take_reals(const mg_format *f, const mg_words codes, int powers, 
 }
 
 #if MG_HAS_HALVES
-/* A vector of codes as those of FP16, whose numbers are those of the format times a power of two. `signed_bytes`: a
- * byte's sign, widened, is where that of FP16 is, and below it, too. */
+/* A vector of codes as codes of FP16, whose numbers are the format's times a power of two. `signed_bytes`: a byte's
+ * sign, widened, is where the sign of FP16 is, and below it, too. */
 MG_INLINE mg_many_halves mg_halves_of(
     const mg_format *f, const int signed_bytes, const int makes_nans, const char *at) {
     const uint16_t fields_mask = (uint16_t)((1 << (f->exponent_bits + f->fraction_bits)) - 1),
@@ -1167,7 +1167,7 @@ static void mg_run_real_steps(mg_reals *s) {
     }
 }
 
-/* Registers whose powers step i or a later one reads, a bit each, where `later` are those that a later one does. */
+/* Registers whose powers step i or a later one reads, a bit each; with `later`, registers that a later one reads. */
 static int mg_powers_read(const mg_operation *o, int32_t i, int later) {
     const mg_step *step = &o->steps[i];
     int of = 0, aligned = 0;

@@ -11,8 +11,7 @@
 
 #define MG_WORDS (MG_V / 2) /* lanes of 64 bits */
 
-/* Vectors, of as many bits each but for those named by a part of it; of codes that the caller has they may lie
- * anywhere. */
+/* Vectors of equal size, except the ones named by a part of it. Vectors of the caller's codes may lie anywhere. */
 typedef int32_t mg_vi __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
@@ -111,7 +110,7 @@ MG_INLINE mg_many mg_dot_bytes(mg_vi x, mg_vi y) {
 }
 
 /* sum + the products of four bytes, x's without a sign. Processors that have AVX512 need not have it
- * (mg_plan_integers), and so the compiler is not told of it. */
+ * (mg_plan_integers), and so the compiler's flags do not name it. */
 #ifdef MG_AVX512
 #define MG_HAS_FOURS 1
 MG_INLINE mg_vi mg_add_fours(mg_vi sum, mg_vi x, mg_vi y) {

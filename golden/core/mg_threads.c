@@ -1,8 +1,8 @@
 /* Threads that stay, and help with one call after the other.
  *
  * A thread that is new, or wakes, begins 30 to 70 us late on a virtual machine, and a caller that sleeps until others
- * have ended wakes as late. So one that has helped looks out for more for a while before it sleeps, and no call waits
- * for those that come when nothing is left. */
+ * have ended wakes as late. So a thread that has helped looks out for more for a while before it sleeps, and no call
+ * waits for threads that come when nothing is left. */
 #define _GNU_SOURCE /* cpu_set_t */
 #include <pthread.h>
 #include <sched.h>

@@ -47,22 +47,22 @@ enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE };
 enum mg_assumption {
     MG_PER_LANE = 1 << 0,     /* every lane has a row of A of its own */
     MG_PAIRED = 1 << 1,       /* two rows of A share the lanes by turns, and their elements lie so */
-    MG_SIGNIFICANDS = 1 << 2, /* instead of values: exponents reach beyond those of floats */
+    MG_SIGNIFICANDS = 1 << 2, /* instead of values: exponents reach beyond the range of floats */
     MG_SPECIALS = 1 << 3,     /* some operand may be an infinity or a NaN */
     MG_QUICK = 1 << 4,        /* every operation rounds a sum of 32 bits to f32 (mg_is_quick) */
     MG_IN_LINE = 1 << 5,        /* B is dense, and the k of an operation lie side by side */
     MG_BYTES = 1 << 6,        /* exponents are bytes (mg_plan_bytes) */
-    MG_GROUPS_16 = 1 << 7,    /* a program is one sum of scaled groups, of so many products */
+    MG_GROUPS_16 = 1 << 7,    /* a program is one sum of scaled groups, of this many products */
     MG_GROUPS_32 = 1 << 8,
     MG_INTEGERS = 1 << 9,    /* a program is one sum of integers that share words, which c joins */
     MG_FOURS = 1 << 10,       /* four integers a word, else two */
-    MG_SWAPPED = 1 << 11,     /* those of b are the ones without a sign */
+    MG_SWAPPED = 1 << 11,     /* the codes of b have no sign */
     MG_DIFFER = 1 << 12,      /* bits that differ are counted */
     MG_EITHER = 1 << 13       /* values or significands: the tile knows */
 };
 
 /* Some rows of A and MG_V columns of B, and what is assumed of them, a word each: `rows` is MG_ROWS or 1; `share` and
- * `swapped` say how integers that follow each other in k share a word (mg_plan_integers); `groups`: of so many
+ * `swapped` say how integers that follow each other in k share a word (mg_plan_integers); `groups`: of this many
  * products. */
 typedef struct {
     int rows, per_lane, paired, significands, specials, quick, plain, share, swapped, groups;
@@ -93,8 +93,8 @@ MG_INLINE mg_part mg_part_of(const mg_tile *t, const unsigned assume) {
 
 /* Small things ----------------------------------------------------------------------------------------------------- */
 
-/* The sum and the products of the integers of a lane, which may be bytes: those that have no sign are y's if
- * `swapped`. */
+/* The sum and the products of the integers of a lane, which may be bytes: the bytes without a sign are y's
+ * if `swapped`. */
 MG_INLINE mg_vi mg_add_dot(int share, int swapped, mg_vi sum, mg_vi x, mg_vi y) {
     if (MG_HAS_FOURS && share == 2) return mg_add_fours(sum, swapped ? y : x, swapped ? x : y);
     return sum + mg_dot_pairs(x, y);
@@ -295,7 +295,7 @@ MG_INLINE mg_vi mg_integers_of(const mg_format *f, const int8_t *units, int shar
 }
 
 /* Codes to such words: `rows` of them, `row` bytes apart, of `count` codes `step` bytes apart; a word holds (share)
- * those that lie `other` bytes behind each other, too. `turns`: words of two rows by turns, the second so many bytes
+ * codes that lie `other` bytes behind each other, too. `turns`: words of two rows by turns, the second this many bytes
  * behind the first, or MG_NO_TURNS. */
 MG_INLINE void mg_decode_words(const mg_format *f, const int8_t *units, const char *data, int64_t row, int32_t rows,
     int64_t step, ptrdiff_t count, int share, int64_t other, int64_t turns, int32_t flip, mg_word *words) {
@@ -541,8 +541,8 @@ static __attribute__((noinline)) mg_vi mg_round_small(int kept, int nearest, con
 /* Rounds `sum` * 2^unit, numbers below 2^53 in doubles, whose last bit is 2^unit, to FP32: `kept` fraction bits, toward
  * zero, or all to nearest even, overflow to infinity. A zero is +0, but for a sum that rounds to zero with its sign
  * (MG_ZERO_SIGNED_UNDERFLOW). The sums themselves are never -0: they begin with +0 or an integer, and whatever joins
- * it, -0 too, leaves +0 where nothing is left. Below the least unit and above the largest that are told apart here lies
- * nothing but what rounds to zero, and what is infinite. Infinity and NaN stay. */
+ * it, -0 too, leaves +0 where nothing is left. A sum below the least unit handled here rounds to
+ * zero, and a sum above the largest one is infinite. Infinity and NaN stay. */
 MG_INLINE mg_vi mg_round_to_floats(const mg_operation *o, int kept, int nearest, const mg_df *sum, mg_vi unit) {
     const mg_vi near = mg_max(-mg_max(-unit, MG_SPLAT(-254)), MG_SPLAT(-252));
     mg_df x[2], cut[2];
@@ -610,7 +610,7 @@ MG_INLINE void mg_byte_tops(const mg_operation *o, const int paired, const int h
         }
 }
 
-/* Those of a tile, in the order in which mg_quick_rows takes them. */
+/* The largest exponents of a tile, in the order in which mg_quick_rows takes them. */
 MG_INLINE void mg_fill_tops_as(const mg_tile *t, const int paired, const int high, const int wide) {
     const mg_operation *operations = t->program->operations, *end = operations + t->program->operation_count;
     const ptrdiff_t columns = t->columns, a_row = t->a_row, rows = t->rows, next = t->b.count / t->matrices;
@@ -728,8 +728,8 @@ MG_INLINE mg_vi mg_cut_c(const mg_operation *o, mg_vi code, mg_vi exponent, mg_v
     return (magnitude ^ sign) - sign;
 }
 
-/* The code with NaN or infinity: at once where operands have some, in most lanes; those of c alone, by the sign bit of
- * `special`, are slow. */
+/* The code with NaN or infinity: at once where operands have some, in most lanes; where only c has one, by the sign bit of
+ * `special`, it is slow. */
 MG_INLINE mg_vi mg_quick_specials(
     const mg_operation *o, const mg_part *x, mg_vi code, mg_vi c, mg_vi special, mg_vf *end, mg_vi *slow) {
     if (!x->specials) {
@@ -885,9 +885,9 @@ static __attribute__((noinline)) mg_vi mg_repair_rounded_down(
 }
 
 /* mg_rounded_down_dot_add where 32 bits hold the sum in units of 2^(maximum - F - 2), to nearest even in f32. Of the
- * dot product's bits below such a unit those that are rounded down away do not count; whether another one is set goes
- * into the last bit of the sum (round to odd), which lies below those that the rounding compares, unless c and the dot
- * product cancel. */
+ * dot product's bits below such a unit, the bits that are rounded down away do not count; whether another one is set
+ * goes into the last bit of the sum (round to odd), which lies below the bits that the rounding compares, unless c and
+ * the dot product cancel. */
 MG_INLINE void mg_quick_rounded_down(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
     const int32_t kept = o->fraction_bits, least = kept + 2 - MG_MOST_UNITS, below = o->dot_fraction_bits - kept - 2;
     const int32_t window = o->window >= 0 ? o->window : 1 << 18;
@@ -1178,7 +1178,7 @@ MG_INLINE void mg_ieee_steps(const mg_operation *o, const mg_part *x, const mg_v
     MG_EACH_ROW out[r] = MG_PICK((mg_vi)(term[0][r] == term[0][r]), (mg_vi)term[0][r], MG_SPLAT((int32_t)o->nan));
 }
 
-/* Chains of IEEE fused multiply-adds, rounded as the hardware is told to (mg_run_kernel), on the hardware's own: MG_V
+/* Chains of IEEE fused multiply-adds, rounded as the hardware is set to (mg_run_kernel), on the hardware's own: MG_V
  * columns of packed codes, and `some` rows at once, whose chains overlap. Returns the matrices where some result is a
  * NaN, a bit each. */
 #define MG_FMA_ROWS(type, word, fma, per_lane, some)                                                   \
@@ -1222,8 +1222,8 @@ static uint64_t mg_fma_chain(const mg_tile *t) {
     return found;
 }
 
-/* What sums of bytes begin with, in the exponents of b, which integers lack: bytes of a that were moved by 128 bring so
- * often those of b. */
+/* What sums of bytes begin with, in the exponents of b, which integers lack: bytes of a that were moved by 128 add
+ * the bytes of b that many times. */
 MG_INLINE void mg_begin_sums(const mg_tile *t) {
     for (const mg_operation *o = t->program->operations; o < t->program->operations + t->program->operation_count; o++)
         for (ptrdiff_t j = 0; j < t->columns; j += MG_V) {
@@ -1403,7 +1403,7 @@ MG_INLINE void mg_quick_rows(const mg_tile *t, const unsigned assume) {
 }
 
 #if MG_V > 4
-/* Those whose exponents are bytes: as many rows at a time as their largest exponents have room; all of them, where
+/* Rows whose exponents are bytes: as many rows at a time as there is room for their largest exponents; all rows, where
  * matrices share a tile. */
 MG_INLINE void mg_byte_rows(const mg_tile *t, const unsigned assume) {
     for (ptrdiff_t i = 0; i < t->rows; i += t->tops_rows) {
@@ -1524,7 +1524,7 @@ static unsigned mg_traits(const mg_tile *t) {
            (o->combine == MG_OPERATION_XOR ? MG_DIFFER : 0);
 }
 
-/* What words of four elements need beside them, for one matrix. */
+/* What words of four elements need in addition, for one matrix. */
 static void mg_begin_words(const mg_tile *t, unsigned traits) {
     const mg_operation *o = &t->program->operations[0];
     if (t->share != 2) return;

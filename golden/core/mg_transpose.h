@@ -48,7 +48,7 @@ MG_INLINE void mg_load_end(const char *from, ptrdiff_t bytes, void *piece) {
     memcpy(piece, word, 16);
 }
 
-/* `lanes`: a multiple of those that a vector has. */
+/* `lanes`: a multiple of the lanes of a vector. */
 #define MG_TRANSPOSE(bits, n)                                                                                      \
     MG_INLINE void mg_transpose_##bits(                                                                            \
         const mg_rows *rows, const int even, ptrdiff_t count, ptrdiff_t lanes, char *out) {                        \

@@ -123,7 +123,7 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     if len(many):
         a[many], b[many], c[many] = (_scaled_totals if draw.scales else _carried_totals)(draw, many)
     if draw.scales and aligned and draw.c.is_float and "c" not in draw.unit.absent:
-        share = 0.1  # the last bit of all, beside a tie, is met by 20 of 200,000 vectors
+        share = 0.1  # the last bit of all, next to a tie, is met by 20 of 200,000 vectors
         carried = np.flatnonzero(draw.chance(share, (draw.count,)))
         a[carried], b[carried], c[carried] = _scaled_carries(draw, carried)
     if draw.c.is_float and "c" not in draw.unit.absent and not draw.scales:
@@ -393,8 +393,8 @@ def _integer_totals(draw: Draw) -> tuple[Ints, Ints]:
     total = np.where(draw.chance(share, size), np.where(total < 0, -anywhere, anywhere), total)
     if not draw.a.is_float:
         return (total << cut) + field(draw, np.full(size, cut)), np.zeros(draw.count, np.int64)
-    # Floats have as many places there as a factor has beside the digits above the point. Mostly they hold a
-    # number that a rounding decides on, or its neighbour.
+    # Floats have as many places there as a factor has in addition to the digits above the point. Mostly they
+    # hold a number that a rounding decides on, or its neighbour.
     places = max(draw.a.fraction_bits, draw.b.fraction_bits) + 1 - _length(np.abs(total))
     places = np.clip(places, 1, _BITS - 2 - bits)
     half, share = _power(places - 1), 0.8

@@ -47,7 +47,7 @@ module fp_fma #(
         .code(c), .sign(c_sign), .exponent(c_exponent), .significand(c_significand), .is_nan(c_nan), .is_inf(c_inf)
     );
 
-    // 2. Align. At the left edge c stands FRAC + 4 places higher than beside a product of its own exponent.
+    // 2. Align. At the left edge c is FRAC + 4 places higher than next to a product of its own exponent.
     wire                    p_zero   = p_significand == 0;
     wire                    c_zero   = c_significand == 0;
     wire signed [EXP_W-1:0] distance = p_exponent - c_exponent + EXP_W'(FRAC + 4);

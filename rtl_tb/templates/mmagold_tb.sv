@@ -44,7 +44,7 @@ module mmagold_tb;
     reg [31:0] loaded, sent, answered, wrong, unknown, cycles, quiet;
     reg [31:0] resets_done, reset_left, tail_left, countdown, shown, next_event;
     reg [31:0] kept[0:5];
-    reg [31:0] failed, last_clear, waited, told, tell_all, words[0:3], after;
+    reg [31:0] failed, last_clear, waited, reported, report_all, words[0:3], after;
     reg [31:0] gap_left, gap_limit, gap_expired, stall_left, stall_limit, stall_expired;
     reg gap_begun, gap_engaged, stall_begun, stall_engaged, drained;
     reg offering, stalled, fresh_reset, finished;
@@ -132,8 +132,8 @@ module mmagold_tb;
             if (^out_data === 1'bx) begin
                 unknown = unknown + 1;
                 $fdisplay(answers, "X %0d %b", answered, out_data);
-            end else if (tell_all != 0) begin
-                told = told + 1;
+            end else if (report_all != 0) begin
+                reported = reported + 1;
                 $fdisplay(answers, "R %0d %h", answered, out_data);
             end else if (!accepted(expected, out_data)) begin
                 wrong = wrong + 1;
@@ -285,9 +285,9 @@ module mmagold_tb;
     task finish;
         begin
             finished = 1'b1;
-            $fdisplay(answers, "D %0d %0d %0d %0d %0d %0d %0d", cycles, answered, resets_done, told, unknown, failed, waited);
+            $fdisplay(answers, "D %0d %0d %0d %0d %0d %0d %0d", cycles, answered, resets_done, reported, unknown, failed, waited);
             $fclose(answers);
-            if (tell_all == 0)
+            if (report_all == 0)
                 $display("%0s: %0d of %0d vectors answered in %0d cycles, %0d wrong, %0d with X or Z, %0d handshake failures",
                          answered == count && wrong + unknown + failed == 0 ? "PASS" : "FAIL",
                          answered, count, cycles, wrong, unknown, failed);
@@ -326,10 +326,10 @@ module mmagold_tb;
         count = settings[0];
         resets = settings[1];
         timeout = settings[2];
-        tell_all = settings[3];
+        report_all = settings[3];
         answers = $fopen({folder, "/answers.txt"}, "w");
         {loaded, sent, answered, wrong, unknown, cycles, quiet, failed} = 0;
-        {resets_done, countdown, last_clear, shown, next_event, after, waited, told} = 0;
+        {resets_done, countdown, last_clear, shown, next_event, after, waited, reported} = 0;
         {gap_left, gap_limit, gap_expired, stall_left, stall_limit, stall_expired} = 0;
         {gap_begun, gap_engaged, stall_begun, stall_engaged, drained} = 0;
         {offering, stalled, fresh_reset, finished} = 0;

@@ -4,7 +4,7 @@ typedef uvm_sequencer #({{ p }}_item) {{ p }}_sequencer;
 // before their result is taken (column 1). A wait that is engaged counts the cycles alone in which the other side is ready, or
 // valid; one for which that never comes ends.
 class {{ p }}_waits;
-  int unsigned percent = 100, left;  // so many percent of the waits are kept; left: cycles that this one still has
+  int unsigned percent = 100, left;  // percent of the waits that are kept; left: cycles that this one still has
   protected int unsigned words[$], at, limit, expired;
   protected bit engaged;
 

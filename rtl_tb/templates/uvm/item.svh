@@ -67,7 +67,7 @@ class {{ p }}_dot_item extends uvm_sequence_item;
 endclass
 {% if load_alone %}
 
-// A c that is loaded alone is one that the arithmetic hands on as it is: what becomes of another is told by no step.
+// A c that is loaded alone must be one that the arithmetic hands on as it is: no step says what becomes of others.
 function automatic void {{ p }}_settle({{ p }}_item t);
   {{ p }}_dot_item dot = {{ p }}_dot_item::type_id::create("dot");
   int i = 0, j = 0;  // units that keep their accumulator take no tiles
