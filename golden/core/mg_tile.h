@@ -728,8 +728,8 @@ MG_INLINE mg_vi mg_cut_c(const mg_operation *o, mg_vi code, mg_vi exponent, mg_v
     return (magnitude ^ sign) - sign;
 }
 
-/* The code with NaN or infinity: at once where operands have some, in most lanes; where only c has one, by the sign bit of
- * `special`, it is slow. */
+/* The code with NaN or infinity: at once where operands have some, in most lanes; where only c has one, by the sign
+ * bit of `special`, it is slow. */
 MG_INLINE mg_vi mg_quick_specials(
     const mg_operation *o, const mg_part *x, mg_vi code, mg_vi c, mg_vi special, mg_vf *end, mg_vi *slow) {
     if (!x->specials) {
