@@ -28,7 +28,7 @@ def test_every_name_is_that_of_a_test_with_parameters() -> None:
         assert "@pytest.mark.parametrize" in head.rpartition("\n\n")[2], name
 
 
-def test_one_case_in_so_many_stays() -> None:
+def test_one_case_in_n_stays() -> None:
     name, step = next(iter(ONE_IN.items()))
     cases = [Case(f"tests/{name}[{i}]") for i in range(3 * step)] + [
         Case("tests/golden/test_x.py::test_y[0]")

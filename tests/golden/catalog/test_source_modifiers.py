@@ -170,7 +170,7 @@ def test_empty_batches(shape: tuple[int, ...]) -> None:
     assert unit.dot(codes, codes, codes[..., 0]).shape == (*shape, 16)
 
 
-def test_clamps_and_constants_that_nobody_has_told() -> None:
+def test_clamps_and_constants_that_nobody_has_reported() -> None:
     ins = golden.instruction("rdna4", "v_wmma_i32_16x16x16_iu8_w64")
     with pytest.raises(UnknownArithmeticError):
         golden.modified(ins, "clamp")

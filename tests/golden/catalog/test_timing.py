@@ -148,7 +148,7 @@ def test_both_boards_stand_within_3_percent(instruction, variant, quantity, warp
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_board_beside_everything_published_on_hopper(board: str) -> None:
+def test_a_board_against_everything_published_on_hopper(board: str) -> None:
     """All but the one that docs/timing.md explains."""
     ours = tables.load(board)
     found = pairs(ours, [*tables.load("h100_logs"), *tables.load("luo_h800")])
@@ -171,7 +171,7 @@ def test_every_difference_from_a_published_figure_has_its_reason(board: str) -> 
         assert len(alone) == (35 if name == "abdelkhalik_a100" else 0)
 
 
-def test_what_was_measured_as_printed_stands_beside() -> None:
+def test_measurements_as_printed_are_compared() -> None:
     """On an H200: the paper's loop at 4 warps, ILP 3 has its 27.4 cycles; one store has its 19; a reading of
     the clock, 2 cycles, is in what stands between two."""
     ours = [

@@ -134,7 +134,7 @@ def test_words_of_types() -> None:
         ("formats/words.yaml", "scales: ue4m3", "scale: ue4m3", "scale"),
     ],
 )
-def test_wrong_words_are_told_with_file_and_line(
+def test_wrong_words_are_reported_with_file_and_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, told: str
 ) -> None:
     import shutil

@@ -456,7 +456,7 @@ def test_run_gives_status_flags_where_they_fit_and_says_where_they_do_not(tmp_pa
     assert (np.load(plain) == found["d"]).all()
 
 
-def test_compare_tells_of_status_flags(tmp_path: Path) -> None:
+def test_compare_reports_status_flags(tmp_path: Path) -> None:
     text = (EXAMPLES / "ieee_fma_flags.yaml").read_text()
     assert "tiny: unbounded" in text
     (tmp_path / "other.yaml").write_text(text.replace("tiny: unbounded", "tiny: before_rounding"))

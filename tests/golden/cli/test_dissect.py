@@ -35,7 +35,7 @@ def test_yaml_report_and_json_are_written(tmp_path: Path) -> None:
     assert "0 of" in report.read_text("utf-8")
 
 
-def test_a_unit_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_unit_that_cannot_be_written_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the report, with status 2, on standard error."""
     monkeypatch.setattr(dissecting, "unit_text", lambda *given, **more: None)
     out = tmp_path / "unit.yaml"

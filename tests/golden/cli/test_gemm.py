@@ -138,7 +138,7 @@ def test_a_factor_may_be_a_fraction(product: Path) -> None:
     call("plan", *files, *options, "--alpha", "1/5", "--beta", "1/4", status=1)
 
 
-def test_an_architecture_that_is_none_is_told_before_a_kernel_is_asked(tmp_path: Path) -> None:
+def test_an_unknown_architecture_is_reported_before_a_kernel_is_asked(tmp_path: Path) -> None:
     (tmp_path / "never.py").write_text("def asked(a, b):\n    raise KeyError('asked')\n")
     formats = ("--formats", "a=f16,b=f16,d=f32", "--ask", f"python:{tmp_path / 'never.py'}:asked")
     for word, message in (("hoper", "unknown architecture 'hoper'; nearest: hopper"), ("h100", "'asked'")):
@@ -147,6 +147,6 @@ def test_an_architecture_that_is_none_is_told_before_a_kernel_is_asked(tmp_path:
 
 
 @pytest.mark.long
-def test_of_a_kernel_without_a_plan_the_tree_is_told(kernels: Path) -> None:
+def test_the_tree_of_a_kernel_without_a_plan_is_shown(kernels: Path) -> None:
     none = call("plan", *ASK, f"python:{kernels}:unknown", status=1)
     assert "80 products, one after the other" in none.output

@@ -221,7 +221,7 @@ def test_every_writer_goes_through_it() -> None:
             assert word not in found or path.relative_to(root).as_posix() in allowed, (path, word)
 
 
-def test_unwritable_is_told_before_long_work(tmp_path: Path) -> None:
+def test_an_unwritable_place_is_reported_before_long_work(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="it is a folder"):
         output.check(tmp_path)
     output.check(tmp_path / "new")

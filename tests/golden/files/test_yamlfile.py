@@ -360,7 +360,7 @@ def test_two_operations_cannot_write_one_register() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [("{a: f16, b", "{a: s8, b"), ("a: f16, b: f16", "a: f16, b: s8")])
-def test_an_integer_operand_beside_a_float_gives_one_answer(old: str, new: str) -> None:
+def test_an_integer_operand_with_a_float_gives_one_answer(old: str, new: str) -> None:
     tolerate(PROGRAM.replace(old, new))
 
 

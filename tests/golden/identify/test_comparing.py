@@ -203,7 +203,7 @@ def flagged(*changes: tuple[str, str]) -> golden.Instruction:
     return build_instruction(yamlfile.parse(text))
 
 
-def test_status_flags_that_both_tell_are_compared() -> None:
+def test_status_flags_that_both_return_are_compared() -> None:
     """Two rules of tininess answer alike and raise underflow differently."""
     found = compare(flagged(), flagged(("tiny: unbounded", "tiny: before_rounding")), budget=20_000)
     assert found.numeric == found.nan_payloads == 0 < found.flags_alone and found.left_out == ""
@@ -234,7 +234,7 @@ def test_flags_are_compared_by_name_and_what_is_left_out_is_said() -> None:
     )
 
 
-def test_a_flag_beside_a_nan_of_other_bits_is_told() -> None:
+def test_a_flag_is_reported_where_a_nan_has_other_bits() -> None:
     """It tells more than the bits of a NaN."""
     signals = flagged(("0x7E00", "0x7E01"))
     found = compare(flagged(), signals, budget=4000)
@@ -248,7 +248,7 @@ def test_a_flag_beside_a_nan_of_other_bits_is_told() -> None:
     assert found.flags_alone > 0 and found.example is not None and found.example.difference == "flags"
 
 
-def test_a_function_that_tells_flags_of_another_size_is_refused() -> None:
+def test_a_function_that_returns_flags_of_another_size_is_refused() -> None:
     ins = flagged()
     unit = FunctionUnit.like(ins, lambda **one: {"d": ins.dot(**one), "flags": np.zeros(1, np.uint8)})
     with pytest.raises(OperandError, match="1 words of flags for 5 results"):
@@ -275,7 +275,7 @@ def own(name: str, k: int = 4, bias: int = 7, zero: str = "true") -> Instruction
     return build_instruction(yamlfile.parse(OWN.format(name=name, k=k, bias=bias, zero=zero)))
 
 
-def test_formats_of_one_name_that_differ_are_told_apart() -> None:
+def test_different_formats_of_one_name_are_distinguished() -> None:
     with pytest.raises(OperandError, match=r"operand a is f7 \(bias 7\) in x but f7 \(bias 9\) in y"):
         compare(own("x"), own("y", bias=9), budget=100)
 

@@ -109,7 +109,7 @@ def head_of(arrays: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_file_that_cannot_be_written_is_told_before_the_search(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_reported_before_the_search(tmp_path: Path) -> None:
     asked: list[int] = []
 
     def dot(a: Any, b: Any, c: Any) -> Any:

@@ -52,7 +52,7 @@ def test_a_code_that_is_wrong_by_one_place_shows_in_most_questions() -> None:
     assert np.isfinite(values).all()
 
 
-def test_what_was_asked_is_told() -> None:
+def test_what_was_asked_is_reported() -> None:
     asked = Coverage(takes(b="e4m3"))
     operands = {"a": np.zeros((300, 4), np.uint16), "b": np.zeros((300, 4), np.uint8)}
     operands["a"][:, 1:] = np.arange(900).reshape(300, 3)

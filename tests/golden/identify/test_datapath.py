@@ -509,7 +509,7 @@ def test_a_zero_sum_that_is_negative_where_any_number_is_by_hand() -> None:
     np.testing.assert_array_equal(got, [1 << 31, 1 << 31, 0])
 
 
-def test_an_infinite_term_beside_additions_has_no_other_sign() -> None:
+def test_an_infinite_term_with_additions_has_no_other_sign() -> None:
     """A unit that looks for special values first, and adds in IEEE steps whose terms are none of c's."""
     ins = UNITS["per_pair_grid"]
     operands = default_set(ins, 3000, seed=1).operands

@@ -212,7 +212,7 @@ def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -
     assert np.array_equal(again, actual), "the YAML of the diagnosis is the faulty unit"
 
 
-def test_a_change_that_explains_a_part_is_no_fault_beside_one_that_explains_all() -> None:
+def test_a_change_that_explains_a_part_is_no_fault_if_another_explains_all() -> None:
     """A product of 15 bits: a sum of 17 bits explains a part of the results."""
     row = golden.load_instruction(MUTANTS / "units" / "systolic_mac" / "unit.yaml").stateless
     operands = default_set(row, count=8_000, seed=5).operands

@@ -339,7 +339,7 @@ def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
     assert wanted.operations in [one.operations for one in made if one is not None]
 
 
-def test_of_changes_beside_the_first_the_one_that_explains_most_is_taken() -> None:
+def test_the_next_change_is_the_one_that_explains_most() -> None:
     """Where one change explains most, the next ones are judged beside it: products that are
     normalised say on many questions what a conversion of a and b says on all, and stood in its way."""
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32")

@@ -245,7 +245,7 @@ def test_a_flag_that_the_fault_of_d_makes_is_no_fault_of_its_own() -> None:
     assert "which explains all wrong results, too" in faults[0].sentence()
 
 
-def test_a_flag_with_a_fault_beside_that_of_d_is_named_by_its_own() -> None:
+def test_another_fault_of_a_flag_is_named_by_its_own() -> None:
     ins = build_instruction(parse(IN_MODES))
     operands = default_set(ins, 1200, seed=4).operands
     mixed = operands | {"mode": operands["mode"] & 3}

@@ -129,7 +129,7 @@ def test_a_load_that_adds_is_not_explained(load: str) -> None:
 
 
 @pytest.mark.parametrize("box", long_after(1, [added_up(wide=True), added_up(wide=False, clears=False)]))
-def test_what_is_held_beside_d_is_not_explained(box: Any) -> None:
+def test_what_is_held_in_addition_to_d_is_not_explained(box: Any) -> None:
     """Digits that d does not show, and a sum that `clear` does not end."""
     found = golden.dissect(FunctionUnit(box, SINGLE, 1, "box", state=True), seconds=3, asks=8_000)
     assert not found.explains

@@ -24,7 +24,7 @@ def test_published_figures() -> None:
     assert found["XV", "f32", "inner_product", "f32"] == 2.17e-4
 
 
-def test_ampere_stands_beside_the_paper(ampere: numeric.Profile) -> None:
+def test_ampere_compared_with_the_paper(ampere: numeric.Profile) -> None:
     """Means of 100,000 samples; the paper's own products of two random factors are 5 to 9 % off, its sums
     1 to 5 %."""
     for figure in numeric.published():
@@ -42,7 +42,7 @@ def test_ampere_stands_beside_the_paper(ampere: numeric.Profile) -> None:
             )
 
 
-def test_truncation_of_c_tells_fraction_bits(ampere: numeric.Profile) -> None:
+def test_truncation_of_c_shows_fraction_bits(ampere: numeric.Profile) -> None:
     """Ampere keeps 24 fraction bits, Hopper 25: only a C with all its bits shows it."""
     hopper = numeric.profile("hopper", samples=100_000, chains=1, length=1)
     assert ampere.errors["bf16"]["accumulation"] == pytest.approx(

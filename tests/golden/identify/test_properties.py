@@ -32,7 +32,7 @@ def test_what_underflows_in_a_chain_shows_where_it_is_added_last() -> None:
 
 
 @pytest.mark.parametrize(("name", "largest"), [("vpdpwssd", -(2**31)), ("vpdpwssds", 2**31 - 1)])
-def test_the_largest_sum_is_told_as_the_result_holds_it(name: str, largest: int) -> None:
+def test_the_largest_sum_is_reported_as_the_result_holds_it(name: str, largest: int) -> None:
     """2 * (-2**15)**2 is 2**31: one past the end of s32."""
     ins = golden.instruction("sapphire_rapids", name)
     least = np.full(2, 0x8000, np.uint16)

@@ -62,7 +62,9 @@ def test_an_archive_of_dot_products_is_explained(tmp_path: Path) -> None:
     assert_rivals(found, arrays)
 
 
-def test_what_a_recording_does_not_decide_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_recording_does_not_decide_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Small integers show no rounding: units of every width explain them."""
     monkeypatch.setattr(recordings, "RECORDINGS", replace(policy.RECORDINGS, compared=4000, values=2))
     rng = np.random.default_rng(1)
@@ -124,7 +126,7 @@ def test_what_no_candidate_explains_is_said(tmp_path: Path) -> None:
     assert any("the candidate's result is negative" in one for one in found.undecided)
 
 
-def test_one_dot_product_with_two_results_is_told(tmp_path: Path) -> None:
+def test_one_dot_product_with_two_results_is_reported(tmp_path: Path) -> None:
     arrays = asked(VOLTA, ("narrow",), 60)
     arrays = {name: np.concatenate([codes, codes[:3]]) for name, codes in arrays.items()}
     arrays["d"][61] ^= 1

@@ -85,7 +85,7 @@ def repeated(dot: Dot) -> Repeated:
         (beside, repeatability.BATCH),
     ],
 )
-def test_each_cause_is_told_from_the_others(dot: Dot, cause: str) -> None:
+def test_each_cause_is_distinguished_from_the_others(dot: Dot, cause: str) -> None:
     found = repeated(dot)
     changed = found.changed
     assert changed is not None and found.differ > 0, found
@@ -105,7 +105,7 @@ def test_a_sound_box_is_asked_at_many_places() -> None:
     assert "16 at each of 64 places of a tile" in tiles.said
 
 
-def test_a_tile_with_a_row_of_its_own_is_told() -> None:
+def test_a_tile_with_a_row_of_its_own_is_reported() -> None:
     model = golden.instruction("volta", "HMMA.884.F32.F32")
 
     def tile(**operands: Any) -> Any:
@@ -135,7 +135,7 @@ def test_what_nothing_explains_is_asked_again_first(dot: Dot, cause: str) -> Non
     assert cause in found.report and found.as_dict()["changed"]["cause"] == cause
 
 
-def test_what_a_sparse_box_answers_by_chance_is_told() -> None:
+def test_what_a_sparse_box_answers_by_chance_is_reported() -> None:
     """Only with other metadata than the first questions have."""
     model = golden.instruction("ampere", "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
     rng, turn = np.random.default_rng(0), count()

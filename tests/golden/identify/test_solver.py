@@ -42,7 +42,7 @@ def as_candidate(one: Instruction) -> Candidate:
     return found
 
 
-def test_a_solver_proves_rivals_equal_or_tells_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_proves_rivals_equal_or_separates_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least exponent of a term is -14: a floor of -20 is none, one of 2 shows with small terms."""
     one, rivals = as_candidate(unit()), [unit(-20), unit(2)]
     found, equal = by_solver(one, rivals, 40)
@@ -70,7 +70,7 @@ def test_a_dissection_calls_proved_values_the_same_and_not_undecided() -> None:
     assert proved.same and not proved.undecided and "sum of" not in " ".join(found.undecided)
 
 
-def test_explanations_that_vectors_cannot_tell_apart_get_operands_between_them() -> None:
+def test_explanations_that_vectors_cannot_separate_get_operands_that_do() -> None:
     some = [unit(2), unit(3), unit(2)]
     said = tuple(
         Hypothesis(f"floor-{at}", "a floor", start=one, remaining=0, total=1) for at, one in enumerate(some)

@@ -60,7 +60,7 @@ def test_one_counterexample_that_many_changes_explain_leads_to_the_one_that_hold
     assert found.wrong == 0
 
 
-def test_questions_tell_what_the_bank_left_open() -> None:
+def test_questions_decide_what_the_bank_left_open() -> None:
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     own = candidate(ins)
 
@@ -123,7 +123,7 @@ def test_a_candidate_is_held_against_earlier_rounds() -> None:
     assert search.dense.queries == search.box.queries == 0
 
 
-def test_a_neighbour_is_a_rival_where_no_question_told_it() -> None:
+def test_a_neighbour_is_a_rival_where_no_question_excluded_it() -> None:
     """Ordinary operands show nothing of overflow and subnormal results; those of every kind do."""
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     own, narrow = candidate(ins), Bank(signature_of(ins).stateless)
@@ -361,7 +361,7 @@ def normalised_behind(step: Step) -> list[Step]:
     return [step]
 
 
-def test_what_is_kept_beside_a_tie_is_asked_for() -> None:
+def test_what_is_kept_next_to_a_tie_is_asked_for() -> None:
     """Of 118,911 questions of a dissection none told the two, of 9,300 fresh ones one: where results keep few
     bits, what is cut far below them shows beside a tie alone, wherever the tie is."""
     ins = resolve("rdna4:v_dot2_f32_f16")
@@ -440,7 +440,7 @@ def with_floor(one: Candidate, floor: int | None) -> Candidate:
 
 
 @pytest.mark.parametrize("floor", [-140, -133, -129])
-def test_floors_of_units_with_scales_are_told_by_products_far_apart(floor: int) -> None:
+def test_products_far_apart_show_floors_of_units_with_scales(floor: int) -> None:
     """Beside a scale that puts all products at the lower end of what elements reach, no floor shows."""
     free, floored = (with_floor(candidate(SCALED), one) for one in (None, floor))
     for one, other in ((free, floored), (floored, free)):

@@ -104,7 +104,7 @@ def test_masks_show_the_order_where_products_overflow_early() -> None:
     assert tree_of_unit(unit) == tree_of_unit(slices) is not None
 
 
-def test_slices_that_masks_show_beside_each_other_may_be_one_after_the_other() -> None:
+def test_slices_that_masks_show_side_by_side_may_be_one_after_the_other() -> None:
     """Where M is not far above y, all y of a slice together are not lost beside it in the next one."""
     true = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
     low, high = (tuple(k for k in range(16) if k // 2 % 2 == half) for half in (0, 1))

@@ -184,7 +184,7 @@ def test_wrong_arguments_are_one_line(more: dict[str, Any], message: str) -> Non
 
 
 @pytest.mark.parametrize("arch", ["hoper", 5, ["hopper"], b"hopper"])
-def test_an_architecture_that_is_none_is_told_before_the_kernel_is_asked(arch: Any) -> None:
+def test_an_unknown_architecture_is_reported_before_the_kernel_is_asked(arch: Any) -> None:
     with pytest.raises(golden.UnknownNameError, match="unknown architecture '"):
         golden.find_plan(lambda a, b: 1 // 0, arch=arch, formats={"a": "f16"}, shape=(4, 4, 16))
 

@@ -85,7 +85,7 @@ def test_no_plan_is_no_plan() -> None:
         assert result.plan is None and result.near[0][0] >= result.sampled - 1
 
 
-def test_what_data_cannot_tell_is_said() -> None:
+def test_what_data_cannot_decide_is_reported() -> None:
     """Small integers: every sum is exact in every order, and all orders are named."""
     rng = np.random.default_rng(3)
     a, b = (golden.from_float("f16", rng.integers(-3, 4, shape)) for shape in ((9, 64), (64, 9)))

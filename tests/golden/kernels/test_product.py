@@ -598,7 +598,7 @@ def test_parts_of_their_own_lengths() -> None:
         golden.gemm(a[:, :128], b[:128], plan)
 
 
-def test_progress_tells_all_and_can_stop() -> None:
+def test_progress_reports_all_and_can_stop() -> None:
     plan = golden.plan("hopper", HOPPER_F16, split_k=2)
     a = np.zeros((700, 64), np.uint16)
     told: list[tuple[int, int]] = []

@@ -182,7 +182,7 @@ def test_a_chain_of_more_operations_than_a_tile_holds() -> None:
 @pytest.mark.parametrize("rounding", ["nearest_even", "toward_zero", "down", "up"])
 @pytest.mark.parametrize("fmt", ["f32", "f64"])
 @pytest.mark.parametrize("simd", instruction_sets())
-def test_multiply_adds_round_as_they_are_told(
+def test_multiply_adds_round_as_requested(
     simd: str, fmt: str, rounding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Chains on the host's own multiply-add, which is told how to round, beside the reference: overflow,

@@ -403,7 +403,7 @@ def test_matrices_batches_and_modes_keep_their_places() -> None:
 
 
 @pytest.mark.parametrize("name", ["ieee_multiply", "ieee_fma_flags", "fma_modes"])
-def test_default_vectors_tell_the_rules_for_tiny_numbers_apart(name: str) -> None:
+def test_default_vectors_distinguish_the_rules_for_tiny_numbers(name: str) -> None:
     """Tininess before and after rounding differ on a sliver of operands below the least normal number."""
     after, before = with_flags(name, "unbounded"), with_flags(name, "before_rounding")
     vectors = default_set(after, 16_000, 1)
@@ -412,7 +412,7 @@ def test_default_vectors_tell_the_rules_for_tiny_numbers_apart(name: str) -> Non
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_default_vectors_have_invalid_operations_beside_nans(k: int) -> None:
+def test_default_vectors_have_invalid_operations_with_nans(k: int) -> None:
     """d is a NaN anyway: of a unit that hands a quiet NaN on without a look at the rest the flag is wrong."""
     unit = yaml_text.read((EXAMPLES / "ieee_fma_flags.yaml").read_text("utf-8")) | {"shape": {"k": k}}
     operands = default_set(load(yaml_text.written(unit)), 30_000, 1).operands

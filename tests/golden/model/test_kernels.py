@@ -210,7 +210,7 @@ def test_exponents_in_bytes(
 @pytest.mark.parametrize("simd", instruction_sets())
 @pytest.mark.parametrize("floor", [None, -139, -126, -100, -92, 0, 127, 128, 163, 300])
 @pytest.mark.parametrize(("zero", "kept"), [("positive", 23), ("signed_underflow", 3)])
-def test_c_alone_beside_scaled_groups(
+def test_c_alone_with_scaled_groups(
     zero: str, kept: int, floor: int | None, simd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where all groups are zero, a small c is cut below the floor, or not at all: units that no float has."""

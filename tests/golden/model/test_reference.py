@@ -285,7 +285,7 @@ def test_the_reference_is_the_oracle_for_searched_cases(architecture: str, name:
         ),
     ],
 )
-def test_the_comparison_tells_a_wrong_parameter(architecture: str, name: str, other: Oracle) -> None:
+def test_the_comparison_shows_a_wrong_parameter(architecture: str, name: str, other: Oracle) -> None:
     ins, differ = golden.instruction(architecture, name), 0
     for kind in stimuli.KINDS:
         operands = stimuli.generate(ins, kind, 4, np.random.default_rng(13))

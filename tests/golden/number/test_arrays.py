@@ -68,7 +68,7 @@ def test_a_mask_inside_a_list_is_refused() -> None:
         HMMA.dot(**operands | {"c": [1, np.ma.masked, 3]})
 
 
-def test_masks_are_refused_beside_the_instruction() -> None:
+def test_masks_are_refused_outside_the_instruction() -> None:
     operands = dots(HMMA)
     d = HMMA.dot(**operands)
     fragment = HMMA.fragments

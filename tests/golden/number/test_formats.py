@@ -355,7 +355,7 @@ def test_value_of_a_nan_is_refused() -> None:
 @pytest.mark.parametrize(
     ("specials", "fraction_bits"), [("ieee", 2), ("all_ones_nan", 2), ("all_ones_nan", 0)]
 )
-def test_the_default_nan_is_one_beside_bits_that_are_not_read(
+def test_the_default_nan_is_one_with_bits_that_are_not_read(
     specials: str, fraction_bits: int, ignored: int
 ) -> None:
     """The bits that a format ignores move the word up, too: unmoved, it was a number."""

@@ -270,14 +270,14 @@ def test_fp8_mma_takes_k_in_pairs_of_four(architecture: str) -> None:
 
 
 @pytest.mark.parametrize(("split", "wanted"), [("pairs", 2.0**-18), ("halves", 0.0)])
-def test_the_vector_tells_contiguous_halves(split: str, wanted: float) -> None:
+def test_the_vector_shows_contiguous_halves(split: str, wanted: float) -> None:
     first, second = SPLITS[split]
     assert dot(unit(TWO_STEPS.format(first=first, second=second), 32, "e4m3"), FP8_A, FP8_B) == code(
         "f32", wanted
     )
 
 
-def test_a_third_vector_tells_even_and_odd() -> None:
+def test_a_third_vector_shows_even_and_odd() -> None:
     first, second = SPLITS["even and odd"]
     a, b = [448, 2.0**-9, 448], [448, 2.0**-9, -448]
     assert dot(unit(TWO_STEPS.format(first=first, second=second), 32, "e4m3"), a, b) == code("f32", 2.0**-18)

@@ -142,7 +142,7 @@ def test_what_cannot_be_a_random_number_is_refused(keys: str, message: str) -> N
         ("modes:", "flags: [inexact]\nmodes:", "no rule says which flags stochastic rounding raises"),
     ],
 )
-def test_another_rounding_or_flags_beside_it_are_refused(old: str, new: str, message: str) -> None:
+def test_another_rounding_or_flags_with_it_are_refused(old: str, new: str, message: str) -> None:
     text = UNIT.format(a="f16", c="f32", d="f32", bits=3, codes=[0, 5], overflow="infinity")
     with pytest.raises(SpecError, match=message):
         unit_files.build_instruction(yamlfile.parse(text.replace(old, new)))

@@ -102,7 +102,7 @@ def test_examples_answer_as_the_page_says(page: str, request: pytest.FixtureRequ
     assert all(x != y for x, y in zip(answers[::2], answers[1::2], strict=True))
 
 
-def test_names_beside_an_example_answer_alike(cdna3: str) -> None:
+def test_names_next_to_an_example_answer_alike(cdna3: str) -> None:
     line = next(line for line in cdna3.splitlines() if "The same numbers give the same results on" in line)
     (ins, operands), (_, _) = explained(cdna3[cdna3.index(line) :])[:2]
     answers = re.findall(r"^\| `(0x\w+)` .*\| `(0x\w+)` ", cdna3[cdna3.index(line) :], re.M)[0]

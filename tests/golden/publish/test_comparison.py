@@ -159,7 +159,7 @@ def test_witnesses_of_other_forms_answer_as_the_page_says() -> None:
         assert answered == [int(code, 16) for pair in shown for code in pair], section.splitlines()[0]
 
 
-def test_a_form_of_another_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_of_another_program_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sparse instruction that keeps one bit more gives other results than the dense one."""
     block = BLOCK["f16-f32"]
     real = [ins for ins in forms_page.members(block, "hopper") if ins.sparse]
@@ -262,13 +262,13 @@ def test_recorded_results_need_the_f_of_the_page(block: str) -> None:
     assert seen == 8
 
 
-def test_recorded_results_tell_the_floor_of_bf16() -> None:
+def test_recorded_results_show_the_floor_of_bf16() -> None:
     told = [text for place in places("exponent-floor", "bf16") for text, _ in place.others]
     assert any("-132" in text for text in told) and any("-134" in text for text in told)
 
 
 @pytest.mark.long
-def test_marks_claim_no_more_than_the_vectors_tell() -> None:
+def test_marks_claim_no_more_than_the_vectors_show() -> None:
     for chosen in PROPERTIES:
         for block in BLOCKS:
             if "hopper" in units(block):

@@ -389,7 +389,7 @@ def test_a_link_holds_everything(page: ExplorerPage) -> None:
 
 
 @pytest.mark.parametrize("bad", ("i=hopper:nothing", "i=", "i=HMMA", "i=hopper:mma&unit=AAAA"))
-def test_a_wrong_link_is_told(page: ExplorerPage, bad: str) -> None:
+def test_a_wrong_link_is_reported(page: ExplorerPage, bad: str) -> None:
     page.open(bad)
     assert page.complaint
     assert HMMA in page.text("#first-name")  # and the page works

@@ -171,7 +171,7 @@ def test_order_matters_only_where_additions_are_rounded_one_by_one() -> None:
     assert chained.reordered > 0 and chained.reordered_example is not None
 
 
-def test_an_ieee_unit_has_nothing_to_tell_against_its_own_chain() -> None:
+def test_an_ieee_unit_equals_its_own_chain() -> None:
     """DMMA is a chain of IEEE fused multiply-adds: only its sum differs from the correctly rounded one."""
     found = ieee.findings(golden.instruction("hopper", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"))
     assert found.chain.numeric == 0 and found.rounded.numeric > 0

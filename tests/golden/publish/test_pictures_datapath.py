@@ -163,7 +163,7 @@ steps:
 """  # noqa: E501
 
 
-def test_every_rule_of_a_step_is_told(tmp_path: Path) -> None:
+def test_every_rule_of_a_step_is_shown(tmp_path: Path) -> None:
     (tmp_path / "faulty.yaml").write_text(FAULTY)
     picture = datapath(golden.load_instruction(tmp_path / "faulty.yaml"), 0, "x")
     assert svg_reader.overlapping(svg_reader.check(picture, "x")) == []

@@ -179,7 +179,7 @@ def test_a_zero_scale_over_data_that_would_set_the_maximum() -> None:
     assert np.count_nonzero(lost) >= LEAST
 
 
-def test_dropped_bits_of_tf32_stand_beside_every_class() -> None:
+def test_dropped_bits_of_tf32_occur_with_every_class() -> None:
     """Of a sparse instruction: in the elements of b that it selects, too."""
     ins = golden.instruction("ampere", "mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
     assert ins.pattern is not None
@@ -336,7 +336,7 @@ def test_a_fixed_point_sum_has_single_bits_at_every_distance(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("k", [4, 8])
-def test_a_sum_that_carries_far_has_the_last_bit_beside_a_tie(tmp_path: Path, k: int) -> None:
+def test_a_sum_that_carries_far_has_the_last_bit_next_to_a_tie(tmp_path: Path, k: int) -> None:
     """The total leads log2(k) places and more above every product: only then the last bit that the alignment
     keeps is so far below the last place of the result."""
     steps = NEAREST.replace("EXTRA", "fraction_bits: 24, rounding: toward_zero")
@@ -570,7 +570,7 @@ def test_c_cancels_a_product_at_every_exponent_down_to_the_least(tmp_path: Path)
     assert sum(number > 0 for number in met.values()) > 36, met
 
 
-def test_a_sum_of_scaled_blocks_that_carries_far_has_the_last_bit_beside_a_tie(tmp_path: Path) -> None:
+def test_a_sum_of_scaled_blocks_that_carries_far_has_the_last_bit_next_to_a_tie(tmp_path: Path) -> None:
     """Two blocks of the largest elements under the largest scales: only then half of the result's last place
     lies so far above the last bit that the alignment keeps."""
     file, width = tmp_path / "unit.yaml", 25

@@ -34,7 +34,7 @@ def as_ampere(ins: Instruction) -> Unit | None:
 CHIP = Chip("OTHER 1", "hopper", as_ampere)
 
 
-def test_the_tree_of_a_chip_stands_beside_that_of_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trees_of_a_chip_and_of_its_model_are_shown_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summation_order, "CASES", (summation_order.Case(HOPPER),))
     monkeypatch.setattr(summation_order, "_findings", lambda trees, changed: "")
     found = studies.run("summation-order", 50, chip=CHIP)

@@ -96,7 +96,7 @@ def test_a_published_unit_is_the_papers_sentences(case: as_published.Case) -> No
         ("cdna3_32x32x8_f16", 0x3F7FFFFF, 0x3F7FFFFE),
     ],
 )
-def test_one_dot_product_tells_each_from_ours(file: str, ours: int, published: int) -> None:
+def test_one_dot_product_distinguishes_each_from_ours(file: str, ours: int, published: int) -> None:
     case = next(case for case in as_published.CASES if case.file == file)
     found = as_published.ask(case, 10)
     assert (found.ours, found.published) == (ours, published)

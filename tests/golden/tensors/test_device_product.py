@@ -172,7 +172,7 @@ def length(plan: Plan, k: int) -> int:
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("wild", [False, True])
-def test_all_sums_beside_the_chains_are_golden_gemms(plan: Plan, wild: bool) -> None:
+def test_all_sums_outside_the_chains_are_golden_gemms(plan: Plan, wild: bool) -> None:
     formats, m, n, k = plan.formats, 7, 9, length(plan, 333)
     a, b = some(formats["a"].name, (3, 1, m, k), 1, wild), some(formats["b"].name, (2, k, n), 2, wild)
     more = {name: bits for name, (_, bits) in around(plan, m, n, k, wild).items()}

@@ -81,7 +81,7 @@ def operands_of(vector: published.Published, place: tuple[int, ...]) -> dict[str
     return {"a": codes["a"][row], "b": codes["b"][:, column], "c": codes["c"][row, column]}
 
 
-def test_they_tell_wormhole_from_blackhole() -> None:
+def test_they_distinguish_wormhole_from_blackhole() -> None:
     """A sum of exactly -1 unit, with Dst of 32 bits: 2^27 times as much, so -2^(e - 23) is -2^(e + 4)."""
     counts = {}
     for vector in published.load("tensix_wormhole"):
@@ -97,7 +97,7 @@ def test_they_tell_wormhole_from_blackhole() -> None:
     assert counts == {f"f32.bf16.bf16.{name}": count for name, count in single.items()} | narrow
 
 
-def test_they_tell_the_two_waves_of_rdna4_apart() -> None:
+def test_they_distinguish_the_two_waves_of_rdna4() -> None:
     """Each order of k fails on the words of the other."""
     differ: dict[str, int] = {}
     for vector in published.load("rdna4"):

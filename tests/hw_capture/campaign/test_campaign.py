@@ -243,7 +243,7 @@ def test_layout_formulas_in_c_are_the_layouts(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES[-3:])
-def test_blocks_stand_below_and_beside_one_another(name):
+def test_blocks_are_below_and_next_to_one_another(name):
     """m8n8k4: every lane's element of D is a row and a column of its own block; c is another lane's where c
     is f16 and d f32."""
     ins = golden.instruction("hopper", name)

@@ -98,7 +98,7 @@ def test_a_killed_worker_of_a_cluster_loses_and_doubles_nothing(tmp_path, counti
     assert len(list(tmp_path.glob("*.json"))) == 12
 
 
-def test_shards_need_a_report_beside_which_they_lie():
+def test_shards_need_a_report_next_to_which_they_lie():
     from typer.testing import CliRunner
 
     from golden.cli.app import app

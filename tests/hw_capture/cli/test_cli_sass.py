@@ -79,7 +79,7 @@ def test_check_is_1_for_a_difference_and_0_for_none(monkeypatch: pytest.MonkeyPa
     assert "mad.lo.u32 (rrr): IMAD was recorded, now FFMA" in other.stdout
 
 
-def test_rebuild_writes_where_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_rebuild_writes_to_the_given_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _compiler(monkeypatch, sass.load("sm_90a"))
     result = RUN.invoke(app, ["sass", "--rebuild", "--arch", "sm_90a", "--out", str(tmp_path)])
     assert result.exit_code == 0 and "ptxas 13.0.88" in result.stdout

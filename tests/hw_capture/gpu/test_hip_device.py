@@ -160,7 +160,7 @@ def test_another_card_is_refused(hip):
         ("hipMemcpy", "to the GPU: "),
     ],
 )
-def test_what_fails_is_told_in_one_line(hip, fails, told):
+def test_what_fails_is_reported_in_one_line(hip, fails, told):
     hip(fails=fails)
     ins = golden.instruction("cdna3", NAMES[0])
     operands = {

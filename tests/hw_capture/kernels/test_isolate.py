@@ -96,7 +96,7 @@ def test_the_comparison_that_makes_a_predicate_is_the_frames() -> None:
     assert _cut(SELP, *LOADS, mark, "STS [R0+0x100], R2").untouched == "b"
 
 
-def test_a_subroutine_is_told_with_its_length() -> None:
+def test_a_subroutine_is_reported_with_its_length() -> None:
     listing = [
         *HEAD,
         *LOADS,

@@ -207,7 +207,7 @@ def test_an_old_disassembler_is_passed_over(only):
         ("ld.lld", "exit 0", "wrote no code object"),
     ],
 )
-def test_what_the_tools_complain_of_is_told(only, tool, text, told):
+def test_what_the_tools_complain_of_is_reported(only, tool, text, told):
     fake(only, "clang", CLANG)
     fake(only, "ld.lld", LINKER)
     fake(only, tool, text)

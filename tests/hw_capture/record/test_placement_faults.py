@@ -140,7 +140,7 @@ def constant(name: str, operand: str) -> Captured:
 
 
 @pytest.mark.parametrize("operand", long_after(1, "abc"))
-def test_results_that_pin_nothing_are_told(operand: str) -> None:
+def test_results_that_pin_nothing_are_reported(operand: str) -> None:
     report = Report()
     plant_in(golden.instruction("hopper", HMMA), constant(HMMA, operand), report)
     assert not report.passed

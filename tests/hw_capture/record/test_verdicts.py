@@ -254,7 +254,7 @@ def test_vectors_without_a_result_prove_nothing(tmp_path: Path) -> None:
         assert "mmagold: " in call("verify", str(folder), *option, status=2).stderr
 
 
-def test_a_folder_whose_manifest_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_folder_whose_manifest_is_gone_is_reported(tmp_path: Path) -> None:
     folder = vectors(tmp_path)
     shutil.copytree(folder / "hopper", folder / "ampere")
     (folder / "ampere" / "manifest.json").unlink()

@@ -203,7 +203,7 @@ def test_a_filter_that_chooses_nothing_is_refused(tmp_path: Path, option: list[s
     assert empty.exit_code == 2 and "there are none" in empty.output
 
 
-def test_a_file_that_the_manifest_does_not_name_is_told(tmp_path: Path) -> None:
+def test_a_file_that_the_manifest_does_not_name_is_reported(tmp_path: Path) -> None:
     folder = copy(tmp_path, (IMMA,))
     (folder / "hopper" / "extra.npz").write_bytes(b"")
     result = CliRunner().invoke(app, ["verify", str(folder)])

@@ -193,7 +193,7 @@ def result() -> Result:
     return found
 
 
-def test_what_stands_beside_is_subtracted(result: Result) -> None:
+def test_additional_instructions_are_subtracted(result: Result) -> None:
     assert [result.completion(timed) for timed in result.timed] == [
         (4.0, "crossed"),
         (4.5, "direct"),

@@ -204,7 +204,7 @@ def test_a_damaged_build_is_found_out_before_it_runs(tmp_path, engine, simulator
     assert not passes(dut, engine, simulator)
 
 
-def test_damage_beside_the_program(tmp_path):
+def test_damage_next_to_the_program(tmp_path):
     """The digests themselves, and the wrapper, whose first line says that a text was translated: without it,
     a translation would pass for the source."""
     dut = small.write_small(tmp_path)

@@ -109,14 +109,14 @@ def test_a_unit_that_ends_the_simulation_is_no_pass(tmp_path, calls, simulator="
         engines.run("selfcheck", job_of(tmp_path, simulator, 60, small.FINISH, 30))
 
 
-def test_a_unit_that_is_refused_is_told(tmp_path, calls, simulator="vcs"):
+def test_a_unit_that_is_refused_is_reported(tmp_path, calls, simulator="vcs"):
     job = job_of(tmp_path, simulator)
     (tmp_path / "unit" / "small.sv").write_text(small.RTL.replace("reg v1,", "reg v1, v1,"))
     with pytest.raises((ElaborationError, RtlError), match=r"refused|v1"):
         engines.run("selfcheck", job)
 
 
-def test_other_engines_and_missing_programs_are_told(tmp_path, monkeypatch):
+def test_other_engines_and_missing_programs_are_reported(tmp_path, monkeypatch):
     with pytest.raises(RtlError, match="engine 'fast' does not run on vcs; use --engine selfcheck"):
         engines.check_choice("fast", "vcs")
     monkeypatch.setenv("MMAGOLD_XRUN", str(tmp_path / "xrun"))

@@ -39,7 +39,7 @@ def test_made_once_and_again_when_a_header_changed_or_it_is_damaged(
     assert headers.optimisation("-O2", dut, simulator, ()) == said and json.loads(stamps.read_text())
 
 
-def test_without_a_place_or_beside_cpp_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_place_or_with_cpp_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "file" / "cache"))
     dut, simulator = small.write_small(tmp_path), simulators.verilator()

@@ -98,7 +98,7 @@ def test_a_known_failure_is_an_xfail(said):
         (["small.yaml"], {"kinds": {"tied": 1}}, "unknown stimulus kind 'tied'"),
     ],
 )
-def test_a_wrong_marker_is_told(tmp_path, files, given, message):
+def test_a_wrong_marker_is_reported(tmp_path, files, given, message):
     small.write_small(tmp_path)
     with pytest.raises(MmagoldError, match=message):
         pytest_plugin._checks(tmp_path, pytest.Mark("mmagold", tuple(files), given, _ispytest=True))

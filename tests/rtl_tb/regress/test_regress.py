@@ -99,7 +99,7 @@ def test_a_unit_may_have_engines_kinds_and_seeds_of_its_own(tmp_path):
     assert unit.kinds == {"ties": {"tie": 1.0}} and unit.seeds == (7,)
 
 
-def test_two_units_of_one_name_are_told_apart_and_must_not_share_coverage(tmp_path):
+def test_two_units_of_one_name_are_distinguished_and_must_not_share_coverage(tmp_path):
     file = plan(tmp_path, units=["small.yaml", "other/small.yaml"])
     small.write_small(tmp_path / "other")
     assert [unit.name for unit in load_plan(file).units] == ["small.yaml", "other/small.yaml"]
@@ -395,7 +395,7 @@ def test_the_trace_stands_once_and_each_case_says_how_many_fail(mixed):
     assert suites["broken.selfcheck.icarus"].find("testcase/error") is not None
 
 
-def test_the_page_tells_the_failure_and_the_trend(mixed):
+def test_the_page_shows_the_failure_and_the_trend(mixed):
     folder, _, words = mixed
     text = (folder / "out" / "index.html").read_text()
     assert "wrong on selfcheck/icarus: 2 of 2 fail" in text and "Trend of 2 runs" in text

@@ -112,7 +112,7 @@ def test_idle_cycles_never_withdraw_a_word() -> None:
     assert 0.8 * usual < idle < 2 * usual, "an engaged wait counts every other cycle here"
 
 
-def test_a_sink_stalls_as_often_as_it_is_told() -> None:
+def test_a_sink_stalls_as_often_as_asked() -> None:
     sink = Sink(channel(), backpressure=0.25, rng=np.random.default_rng(3))
     sink.channel.valid_handle.value = 1
     waits = []
