@@ -320,8 +320,8 @@ def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
     """Keys that the schema calls faults stand in diagnosis.md, and the other way round; sound units set
     `overflow` and `zero`, too."""
     table = section(SPEC_PAGE, f"`{op}`").partition("<!-- end of the keys -->")[0]
-    told = {next(iter(words(key))) for key, *_, meaning in rows(table) if "diagnosis.md" in meaning}
-    assert told == (fault_keys(op) - {"overflow", "zero"} if op != "hidden_bit" else set())
+    reported = {next(iter(words(key))) for key, *_, meaning in rows(table) if "diagnosis.md" in meaning}
+    assert reported == (fault_keys(op) - {"overflow", "zero"} if op != "hidden_bit" else set())
     assert fault_keys(op) <= keys_shown(f"`{op}`")
 
 

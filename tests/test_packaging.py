@@ -121,10 +121,10 @@ def test_wheel_needs_nothing_but_the_system(dist: Path) -> None:
     pytest.importorskip("auditwheel")
     command = [sys.executable, "-m", "auditwheel", "show", str(next(dist.glob("*.whl")))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    told = " ".join(done.stdout.split())
+    reported = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stderr
-    assert re.search(r'platform tag: "manylinux_2_\d+_\w+"', told), told
-    assert "requires no external shared libraries" in told
+    assert re.search(r'platform tag: "manylinux_2_\d+_\w+"', reported), reported
+    assert "requires no external shared libraries" in reported
 
 
 def test_what_is_handed_on_names_this_version() -> None:

@@ -124,9 +124,9 @@ def rdna3_step(fmt: str, out: str) -> Dot:
             xs, ys = [flushed(x, source) for x in xs], [flushed(y, source) for y in ys]
         if out != "f16":
             z = flushed(z, result)
-        told = special(xs, ys, z, c, (OPERAND_NAN[out], INVALID[out]), result)
-        if told is not None:
-            return told
+        special_result = special(xs, ys, z, c, (OPERAND_NAN[out], INVALID[out]), result)
+        if special_result is not None:
+            return special_result
         products = [value(x) * value(y) for x, y in zip(xs, ys, strict=True)]
         if not value(z) and not any(products):
             return 0
@@ -152,9 +152,9 @@ def rdna4_step(fmts: tuple[str, str], out: str, together: int = 2, invalid: int 
 
     def step(a: Sequence[int], b: Sequence[int], c: int) -> int:
         xs, ys, z = [left.decode(x) for x in a], [right.decode(y) for y in b], result.decode(c)
-        told = special(xs, ys, z, c, words, result)
-        if told is not None:
-            return told
+        special_result = special(xs, ys, z, c, words, result)
+        if special_result is not None:
+            return special_result
         products = [value(x) * value(y) for x, y in zip(xs, ys, strict=True)]
         esum = [x.exponent + y.exponent for x, y in zip(xs, ys, strict=True)]
         sums = []

@@ -84,8 +84,8 @@ def accessibility(browser: Browser) -> list[str]:
     if script is None:
         pytest.skip(f"no npm that fetches {_AXE}, which looks at contrast and labels")
     browser.evaluate(f"{script};0")
-    told: list[Any] = browser.evaluate(
+    values: list[Any] = browser.evaluate(
         f"axe.run(document, {{ runOnly: {json.dumps(_RULES)}, resultTypes: ['violations'] }}).then(r => "
         "r.violations.map(v => `${v.id}, ${v.nodes.length} times: ${v.nodes[0].html.slice(0, 120)}`))"
     )
-    return told
+    return values

@@ -11,9 +11,9 @@ import pytest
 from golden.processes import ends_within, started
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_whether_a_program_ends_in_time(told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not told:
+@pytest.mark.parametrize("with_pidfd", [True, False])
+def test_whether_a_program_ends_in_time(with_pidfd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_pidfd:
 
         def refuses(*_: Any) -> int:
             raise OSError

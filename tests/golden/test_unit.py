@@ -60,8 +60,8 @@ def test_a_black_box_is_measured_compared_and_explained(make: Any) -> None:
     assert found.example is not None and found.example.trace_x is None and found.example.trace_y is not None
     assert found.as_dict()["example"]["x"]["d"] == found.example.x
     operands = stimuli.generate(unit, "alignment_edge", 4000, np.random.default_rng(1))
-    told = diagnose(AMPERE, operands, unit)
-    assert told.explains and "hopper" in told.sentence()
+    reported = diagnose(AMPERE, operands, unit)
+    assert reported.explains and "hopper" in reported.sentence()
     first = np.flatnonzero(unit.dot(**operands) != AMPERE.dot(**operands))[0]
     least = minimise(
         unit, {name: codes[first] for name, codes in operands.items()},

@@ -108,7 +108,7 @@ def _step(seen: SeenStep, event: Event | None, row: int) -> Iterator[str]:
         for i, cut in enumerate(cuts):
             got, before = _cut(seen.cuts.number(row, i)), seen.terms.number(row, i)
             shortened = before is not None and before.significand.bit_length() >= KEPT_BITS
-            if _told(got, shortened) != _told(cut, shortened):
+            if _comparable(got, shortened) != _comparable(cut, shortened):
                 yield f"term {i} was cut {got}, expected {cut}"
 
 
@@ -120,7 +120,7 @@ def _cut(number: Number | None) -> Cut | None:
     return None if number is None else Cut(number.exponent, number.fraction_bits, number.significand)
 
 
-def _told(cut: Cut | None, shortened: bool) -> tuple[int, Fraction | bool] | None:
+def _comparable(cut: Cut | None, shortened: bool) -> tuple[int, Fraction | bool] | None:
     """How far a term was shifted and what it lost, in units of its last kept place; of a sum that the core
     had shortened, whether it lost anything."""
     if cut is None:

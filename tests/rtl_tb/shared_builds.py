@@ -19,7 +19,7 @@ from typing import Any
 from rtl_tb.engines import builds, contents, headers
 from rtl_tb.simulators.simulators import Simulator
 
-_TELLS_ITS_PLACE = re.compile(rb"\$(?:fatal|error|warning|info|stop|finish)\b|`__FILE__|\bassert\b")
+_NAMES_ITS_PLACE = re.compile(rb"\$(?:fatal|error|warning|info|stop|finish)\b|`__FILE__|\bassert\b")
 
 
 def with_runtime(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +64,7 @@ class SharedBuilds:
         own = self.digest(recipe, inputs)
         texts = [path.read_bytes() for path in inputs.files if path.is_relative_to(self.root)]
         texts += [text.encode() for text in recipe.generated.values()]
-        if not any(_TELLS_ITS_PLACE.search(text) or os.fsencode(self.root) in text for text in texts):
+        if not any(_NAMES_ITS_PLACE.search(text) or os.fsencode(self.root) in text for text in texts):
             self.names[own] = self.digest(*self.moved(recipe, inputs))
         return own
 

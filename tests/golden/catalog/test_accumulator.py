@@ -394,8 +394,8 @@ def test_the_command(tmp_path):
         (tmp_path / f"{name}.hex").write_text(codes + "\n")
     given_ = [word for n in ("a", "b", "clear") for word in (f"--{n}", str(tmp_path / f"{n}.hex"))]
     assert "3f800000\n40000000\n40400000" in run.invoke(app, ["run", str(UNIT), "--dot", *given_]).output
-    told = run.invoke(app, ["explain", str(UNIT), "--a", "1", "--b", "1", "--c", "2", "--json"]).output
-    assert '"d": "0x40400000"' in told
+    reported = run.invoke(app, ["explain", str(UNIT), "--a", "1", "--b", "1", "--c", "2", "--json"]).output
+    assert '"d": "0x40400000"' in reported
     assert "accumulator" in run.invoke(app, ["show", str(UNIT)]).output
     assert "clear" in run.invoke(app, ["export", str(UNIT)]).output
     out = tmp_path / "v.hex"

@@ -117,9 +117,9 @@ def test_a_name_resolves_exactly_where_the_chip_has_it(name: str, where: tuple[s
             ins = golden.instruction(architecture, name)
             assert (ins.name, ins.architecture) == (name, architecture)
             continue
-        untold = name in architectures.get_architecture(architecture).unknown_names()
-        told = "its arithmetic is unknown: .*dissect" if untold else "it exists on " + ", ".join(where)
-        with pytest.raises(UnknownNameError, match=told):
+        unknown = name in architectures.get_architecture(architecture).unknown_names()
+        message = "its arithmetic is unknown: .*dissect" if unknown else "it exists on " + ", ".join(where)
+        with pytest.raises(UnknownNameError, match=message):
             golden.instruction(architecture, name)
 
 

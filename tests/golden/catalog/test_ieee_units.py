@@ -306,10 +306,10 @@ def test_a_fault_of_an_adder_is_said_where_it_is(tmp_path, fault):
 def test_the_command_takes_what_there_is():
     run = CliRunner()
     add, multiply = (str(EXAMPLES / f"{name}.yaml") for name in OTHER)
-    told = run.invoke(app, ["explain", add, "--a", "1", "--c", "2**-24", "--mode", "0x3", "--json"])
-    assert json.loads(told.output)["d"] == "0x3f800001"
-    told = run.invoke(app, ["explain", multiply, "--a", "3", "--b", "-2", "--mode", "0", "--json"])
-    assert json.loads(told.output)["d"] == "0xc0c00000"
+    answered = run.invoke(app, ["explain", add, "--a", "1", "--c", "2**-24", "--mode", "0x3", "--json"])
+    assert json.loads(answered.output)["d"] == "0x3f800001"
+    answered = run.invoke(app, ["explain", multiply, "--a", "3", "--b", "-2", "--mode", "0", "--json"])
+    assert json.loads(answered.output)["d"] == "0xc0c00000"
     for words in ([add, "--a", "1", "--b", "1"], [multiply, "--a", "1", "--c", "1"]):
         assert run.invoke(app, ["explain", *words, "--mode", "0"]).exit_code == 2
     assert "f32/f32/f32" in run.invoke(app, ["spec", "check", add]).output

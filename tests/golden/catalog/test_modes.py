@@ -338,8 +338,8 @@ def test_what_models_one_program_refuses_the_unit(fma, tmp_path):
 def test_the_command_takes_a_mode(tmp_path):
     run = CliRunner()
     words = ["explain", str(FMA), "--a", "1", "--b", "1", "--c", "0x0c00", "--mode", "0x3", "--json"]
-    told = json.loads(run.invoke(app, words).output)
-    assert told["d"] == "0x3c01"
+    reported = json.loads(run.invoke(app, words).output)
+    assert reported["d"] == "0x3c01"
     for name, codes in (("a", "3c00"), ("b", "3c00"), ("c", "0c00"), ("mode", "03")):
         (tmp_path / f"{name}.hex").write_text(codes + "\n")
     files_ = [

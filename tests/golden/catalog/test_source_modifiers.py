@@ -98,13 +98,13 @@ def test_signs_and_clamp_together() -> None:
 
 
 def test_every_rule_is_somewhere() -> None:
-    told = {
+    reported = {
         rule
         for architecture in ("rdna3", "rdna4")
         for ins in golden.instructions(architecture)
         for rule in ins.traits.sources.values()
     }
-    assert told == SOURCES.keys()
+    assert reported == SOURCES.keys()
 
 
 @given(FIELD, FIELD, FIELD, FIELD, st.booleans())

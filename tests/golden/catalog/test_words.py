@@ -125,7 +125,7 @@ def test_words_of_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
+    ("file", "old", "new", "reported"),
     [
         ("architectures/ada.yaml", "also_named: [", "also_named: [h100, ", "'h100' means ada as well"),
         ("formats/words.yaml", "half:        {", "bf16:        {", "'bf16' is a format"),
@@ -135,7 +135,7 @@ def test_words_of_types() -> None:
     ],
 )
 def test_wrong_words_are_reported_with_file_and_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str, reported: str
 ) -> None:
     import shutil
 
@@ -150,7 +150,7 @@ def test_wrong_words_are_reported_with_file_and_line(
         monkeypatch.setattr(architectures, one.__name__, lru_cache(one.__wrapped__))
     format_words.cache_clear()
     try:
-        with pytest.raises(SpecError, match=told):
+        with pytest.raises(SpecError, match=reported):
             fresh: Resolver = Resolver()
             list(fresh.search(fresh.called("ada"), "nvfp4"))
             fresh.called("sm_999")

@@ -174,7 +174,7 @@ def test_unknown_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("show",), "Missing argument 'NAME'; see mmagold show -h"),
         (("lost",), "No such command 'lost'"),
@@ -194,8 +194,8 @@ def test_unknown_names() -> None:
         (("campaign", "--arch", "hopper", "--jobs", "0"), "--jobs is '0', expected at least 1"),
     ],
 )
-def test_usage_errors_are_one_line(arguments: tuple[str, ...], told: str) -> None:
-    assert told in complaint(*arguments)
+def test_usage_errors_are_one_line(arguments: tuple[str, ...], reported: str) -> None:
+    assert reported in complaint(*arguments)
 
 
 def test_kept_completions_are_those_of_the_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -466,8 +466,12 @@ def test_compare_reports_status_flags(tmp_path: Path) -> None:
         )
     )
     name = str(EXAMPLES / "ieee_fma_flags.yaml")
-    told = call("compare", name, str(tmp_path / "other.yaml"), "--budget", "50000").stdout
-    assert "in status flags alone" in told and "inexact, underflow" in told and "not compared" not in told
+    reported = call("compare", name, str(tmp_path / "other.yaml"), "--budget", "50000").stdout
+    assert (
+        "in status flags alone" in reported
+        and "inexact, underflow" in reported
+        and "not compared" not in reported
+    )
     assert data("compare", name, str(tmp_path / "other.yaml"), "--budget", "50000")["flags"] > 0
     assert "not compared" in call("compare", name, str(tmp_path / "none.yaml"), "--budget", "5000").stdout
 

@@ -28,9 +28,9 @@ def test_yaml_report_and_json_are_written(tmp_path: Path) -> None:
     box = f"python:{BOXES / 'ieee.py'}:backward"
     done = mmagold(box, *FORMATS, "--asks", "9000", "--out", out, "--report", report, "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["explains"] and told["wrong"] == 0 and told["compared"] > 5000
-    assert out.read_text("utf-8") == told["yaml"]
+    reported = json.loads(done.stdout)
+    assert reported["explains"] and reported["wrong"] == 0 and reported["compared"] > 5000
+    assert out.read_text("utf-8") == reported["yaml"]
     assert golden.load_instruction(out).k == 4
     assert "0 of" in report.read_text("utf-8")
 
@@ -59,8 +59,8 @@ def test_a_box_with_two_answers_is_reported(tmp_path: Path) -> None:
     words = (f"python:{BOXES / 'ieee.py'}:crowded", *FORMATS, "--report", report, "--json")
     done = CliRunner().invoke(app, ["dissect", *map(str, words)])
     assert done.exit_code == 2 and "depends on the number of queries in the batch" in done.stderr
-    told = json.loads(done.stdout)["changed"]
-    assert told["first"] != told["again"] and len(told["operands"]["a"]) == 4
+    reported = json.loads(done.stdout)["changed"]
+    assert reported["first"] != reported["again"] and len(reported["operands"]["a"]) == 4
     assert "depends on the number of queries in the batch" in report.read_text("utf-8")
 
 

@@ -42,8 +42,8 @@ def test_run(product: Path) -> None:
     equal = call("run", "--plan", "hopper:cublas_f16.f16.f32", *operands, "--against", d)
     assert equal.stdout == "0 of 600 elements differ\n"
     (product / "p.yaml").write_text("plan: p\ninstruction: ampere:HMMA.16816.F32\n")
-    told = call("run", "--plan", product / "p.yaml", *operands, "--against", d, status=1)
-    assert "of 600 elements differ" in told.stdout and "the first at [" in told.stdout
+    reported = call("run", "--plan", product / "p.yaml", *operands, "--against", d, status=1)
+    assert "of 600 elements differ" in reported.stdout and "the first at [" in reported.stdout
     out.unlink()
     for wrong, status in (
         (("--plan", "hopper:HMMA.16816.F32", *operands), 2),
@@ -66,8 +66,8 @@ def test_plan(product: Path) -> None:
     assert found["plan"]["name"] == "cublas_f16.f16.f32" and found["tried"] > 10
     assert golden.load_plan(out).options.out == "f32"
     np.save(product / "d.npy", np.load(product / "d.npy") ^ np.uint32(1))
-    told = call("plan", *files, *formats, status=1)
-    assert "none of" in told.stdout and "nearest" in told.stdout
+    reported = call("plan", *files, *formats, status=1)
+    assert "none of" in reported.stdout and "nearest" in reported.stdout
     for wrong in (("--arch", "hopper"), ("--arch", "hopper", "--formats", "a"), ("--arch", "hoper")):
         assert len(call("plan", *files, *wrong, status=2).stderr.strip().splitlines()) == 1
 

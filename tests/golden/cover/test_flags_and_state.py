@@ -80,8 +80,8 @@ def test_flags_that_come_together_are_those_that_all_operands_raise(name: str) -
     assert bins_of(ins, "flags raised together") == seen
     coverage = Coverage(ins)
     coverage.sample(operands, ins.dot(**operands))
-    told = [hole for hole in coverage.holes() + coverage.surprises() if "flag" in hole[0]]
-    assert told == []
+    reported = [hole for hole in coverage.holes() + coverage.surprises() if "flag" in hole[0]]
+    assert reported == []
     for flag in ins.status:
         raised = any(flag in label for label in seen)
         assert bins_of(ins, f"flag {flag}") == {"not raised"} | ({"raised"} if raised else set())

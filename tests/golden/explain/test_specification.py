@@ -119,8 +119,8 @@ def test_every_document_is_well_formed() -> None:
             assert text.count(f"\n{section}\n") == 1
         data = specification.specification(ins)
         assert json.loads(json.dumps(data)) == data
-        told = [len(operation["steps"]) for operation in data["operations"]]
-        assert told == [len(operation.steps) for operation in ins.program.operations]
+        reported = [len(operation["steps"]) for operation in data["operations"]]
+        assert reported == [len(operation.steps) for operation in ins.program.operations]
 
 
 def test_parameters_stand_in_the_text() -> None:

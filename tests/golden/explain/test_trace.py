@@ -82,8 +82,8 @@ def test_integer_overflow_in_words() -> None:
     assert "modulo 2**32" in step_text(wrap.program.operations[0].steps[-1], True)
     assert "clamped to the range of s32" in step_text(clamp.program.operations[0].steps[-1], True)
     operands: Any = ([1] + [0] * 15, [1] + [0] * 15, 0x7FFFFFFF)
-    told = [unit.trace(*operands).as_dict() for unit in (wrap, clamp)]
-    assert [(data["d_value"], data["exact"]) for data in told] == [
+    reported = [unit.trace(*operands).as_dict() for unit in (wrap, clamp)]
+    assert [(data["d_value"], data["exact"]) for data in reported] == [
         ("-2147483648", "2147483648"),
         ("2147483647", "2147483648"),
     ]

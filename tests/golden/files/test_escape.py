@@ -51,12 +51,12 @@ def unit(**keys: Any) -> dict[str, Any]:
 
 
 def saved(path: Path, text: str | None = None) -> Path:
-    told = (
+    foreign = (
         {}
         if text is None
         else {"unit": text, "title": f"{text}\n\n{text}", "source": f"{text}\n\n{text}", "notes": [text]}
     )
-    path.write_text(yaml.safe_dump(unit(**told), allow_unicode=True))
+    path.write_text(yaml.safe_dump(unit(**foreign), allow_unicode=True))
     return path
 
 

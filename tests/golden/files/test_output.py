@@ -193,11 +193,11 @@ def test_vectors_and_their_manifest_appear_together(tmp_path: Path) -> None:
     assert mmagold(*VECTORS, "--out", str(file)).exit_code == 0
     before = file.read_bytes()
     manifest = Path(f"{file}.manifest.json")
-    told = manifest.read_text()
+    text_before = manifest.read_text()
     manifest.unlink()
     manifest.mkdir()
     assert "it is a folder" in refused("vectors", HMMA, "--count", "7", "--out", str(file))
-    assert file.read_bytes() == before and json.loads(told)["count"] == 20
+    assert file.read_bytes() == before and json.loads(text_before)["count"] == 20
 
 
 def test_every_writer_goes_through_it() -> None:

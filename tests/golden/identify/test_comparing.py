@@ -210,8 +210,8 @@ def test_status_flags_that_both_return_are_compared() -> None:
     example = found.example
     assert example is not None and example.difference == "flags" and example.x == example.y
     assert example.flags is not None and example.flags[0] ^ example.flags[1] == 0b0010
-    told = found.as_dict()
-    assert told["flags"] == found.flags_alone and told["example"]["flags"] == list(example.flags)
+    reported = found.as_dict()
+    assert reported["flags"] == found.flags_alone and reported["example"]["flags"] == list(example.flags)
     same = compare(flagged(), flagged(), budget=4000)
     assert same.example is None and same.flags == flagged().status
 

@@ -115,9 +115,9 @@ def test_what_a_candidate_does_not_explain_is_said_of_the_questions_kept() -> No
     banks = [Bank(takes), Bank(takes)]
     for bank, rows in zip(banks, (slice(None, None, 2), slice(1, None, 2)), strict=True):
         bank.add("wide", {name: codes[rows] for name, codes in operands.items()}, relu(right)[rows])
-    told = unexplained(candidate_of(takes, VOLTA), *banks)
-    assert told[0].startswith("wrong exactly where the candidate's result is negative")
-    assert any("right: " in one for one in told)
+    reported = unexplained(candidate_of(takes, VOLTA), *banks)
+    assert reported[0].startswith("wrong exactly where the candidate's result is negative")
+    assert any("right: " in one for one in reported)
 
 
 def test_what_is_said_of_many_answers_counts_them_all() -> None:

@@ -286,8 +286,8 @@ def test_of_a_candidate_that_is_wrong_on_a_handful_more_is_asked_first(
     ins = golden.instruction("volta", "HMMA.884.F32.F32")
     near = candidate(ins, {Align: {"fraction_bits": (("products", 16), ("c", 16))}})
     search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
-    told = np.flatnonzero(bank_of(candidate(ins, {}), 8).wrong(near.program))
-    kept = np.setdiff1d(np.arange(8 * len(stimuli.KINDS)), told[1:])
+    differing = np.flatnonzero(bank_of(candidate(ins, {}), 8).wrong(near.program))
+    kept = np.setdiff1d(np.arange(8 * len(stimuli.KINDS)), differing[1:])
     search.bank = bank_of(candidate(ins, {}), 8).part(kept)
     before = fitting.Fit(near, fitting.wrong_of(search.bank, near))
     given: list[int] = []

@@ -58,7 +58,7 @@ def in_crowds(a: Any, b: Any, c: Any) -> Any:
     return sound(a, b, c) + np.uint32(len(a) > 20)
 
 
-def beside(a: Any, b: Any, c: Any) -> Any:
+def by_batch(a: Any, b: Any, c: Any) -> Any:
     """The least c of a batch, where not all are alike."""
     return sound(a, b, c) + np.uint32(len(np.unique(c)) > 1)
 
@@ -82,7 +82,7 @@ def repeated(dot: Dot) -> Repeated:
         (remembering(), repeatability.STATE),
         (fifth_row, repeatability.PLACE),
         (in_crowds, repeatability.SIZE),
-        (beside, repeatability.BATCH),
+        (by_batch, repeatability.BATCH),
     ],
 )
 def test_each_cause_is_distinguished_from_the_others(dot: Dot, cause: str) -> None:

@@ -98,6 +98,6 @@ def test_the_report_and_its_json_have_the_order_and_the_questions_that_show_chan
     assert tree.brackets() in found.report
     assert "zero instead of up: " in found.report
     assert "the box answers 0x3f800000, the candidate before 0x3f800001; 3 questions say so" in found.report
-    told = found.as_dict()
-    assert told["forced"][0]["instead_of"] == "up" and told["forced"][0]["before"] == 0x3F800001
-    json.dumps(told)
+    reported = found.as_dict()
+    assert reported["forced"][0]["instead_of"] == "up" and reported["forced"][0]["before"] == 0x3F800001
+    json.dumps(reported)

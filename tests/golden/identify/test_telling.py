@@ -81,10 +81,10 @@ def test_questions_decide_what_the_bank_left_open() -> None:
     assert none is None
 
 
-def searched(ins: Instruction, kinds: tuple[str, ...], beside: tuple[str, ...]) -> _Search:
+def searched(ins: Instruction, kinds: tuple[str, ...], in_rounds: tuple[str, ...]) -> _Search:
     """A search that has asked some kinds of questions, and others in rounds that found nothing wrong."""
     search = _Search(FunctionUnit.like(ins, ins.dot), 60, 100_000, 0, None)
-    for place, (bank, asked) in enumerate(((search.bank, kinds), (search.checked, beside))):
+    for place, (bank, asked) in enumerate(((search.bank, kinds), (search.checked, in_rounds))):
         for index, kind in enumerate(asked):
             operands = stimuli.generate(ins, kind, 200, np.random.default_rng([7, place, index]))
             bank.add(kind, operands, ins.dot(**operands))
@@ -95,8 +95,8 @@ def test_what_an_earlier_round_ruled_out_is_not_undecided(monkeypatch: pytest.Mo
     monkeypatch.setattr(time, "monotonic", time.process_time)  # not seconds of a loaded machine
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     left = []
-    for beside in ((), stimuli.KINDS):
-        search = searched(ins, ("narrow",), beside)
+    for in_rounds in ((), stimuli.KINDS):
+        search = searched(ins, ("narrow",), in_rounds)
         found = search._weigh(fitting.Fit(candidate(ins), 0)).properties
         left.append({(one.key, value) for one in found for value in one.undecided})
         assert left[-1] == {(one.key, value) for one in found for value, _ in one.alike}
@@ -444,10 +444,10 @@ def test_products_far_apart_show_floors_of_units_with_scales(floor: int) -> None
     """Beside a scale that puts all products at the lower end of what elements reach, no floor shows."""
     free, floored = (with_floor(candidate(SCALED), one) for one in (None, floor))
     for one, other in ((free, floored), (floored, free)):
-        told = discriminate.questions(
+        separating = discriminate.questions(
             one, [("floor", other)], 1, lambda *n: np.random.default_rng([5, *n]), time.monotonic() + 60
         )
-        assert told is not None and (one.dot(**told) != other.dot(**told)).sum() > 2
+        assert separating is not None and (one.dot(**separating) != other.dot(**separating)).sum() > 2
 
 
 def test_what_a_unit_keeps_below_the_last_bit_of_a_candidate_is_asked_for() -> None:

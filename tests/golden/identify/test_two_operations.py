@@ -108,10 +108,10 @@ def test_slices_that_masks_show_side_by_side_may_be_one_after_the_other() -> Non
     """Where M is not far above y, all y of a slice together are not lost beside it in the next one."""
     true = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
     low, high = (tuple(k for k in range(16) if k // 2 % 2 == half) for half in (0, 1))
-    beside = Node((C, Node((Node(low), Node(high)))))
+    side_by_side = Node((C, Node((Node(low), Node(high)))))
     chains = [
         [(o.seed, o.k_index, o.addends) for o in one.operations]
-        for one in skeletons(signature_of(true), beside)
+        for one in skeletons(signature_of(true), side_by_side)
         if one.order == "chain of 3 operations: one aligned sum"
     ]
     assert [("zero", low, ()), ("r0", high, ()), ("c", (), ("r1",))] in chains

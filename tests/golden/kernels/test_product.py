@@ -601,9 +601,9 @@ def test_parts_of_their_own_lengths() -> None:
 def test_progress_reports_all_and_can_stop() -> None:
     plan = golden.plan("hopper", HOPPER_F16, split_k=2)
     a = np.zeros((700, 64), np.uint16)
-    told: list[tuple[int, int]] = []
-    golden.gemm(a, a.T, plan, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (700 * 700 * 4, 700 * 700 * 4) and len(told) > 4
+    reported: list[tuple[int, int]] = []
+    golden.gemm(a, a.T, plan, progress=lambda done, total: reported.append((done, total)))
+    assert reported[-1] == (700 * 700 * 4, 700 * 700 * 4) and len(reported) > 4
 
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt

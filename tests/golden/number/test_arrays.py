@@ -196,7 +196,7 @@ def test_a_unit_takes_them_and_answers_raw_codes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "dtype", "told"),
+    ("unit", "dtype", "reported"),
     [
         (
             "f16.f16",
@@ -213,10 +213,10 @@ def test_a_unit_takes_them_and_answers_raw_codes() -> None:
         ("f16.f16", np.int64, r"raw codes of another type: a\.astype\(np\.uint16\)"),
     ],
 )
-def test_what_to_do_with_numbers(unit: str, dtype: Any, told: str) -> None:
+def test_what_to_do_with_numbers(unit: str, dtype: Any, reported: str) -> None:
     ins = golden.instruction("hopper", f"mma.sync.aligned.m16n8k16.row.col.f32.{unit}.f32")
     zeros = np.zeros(16, np.uint16)
-    with pytest.raises(DTypeError, match=told):
+    with pytest.raises(DTypeError, match=reported):
         ins.dot(np.ones(16, dtype), zeros, 0)
 
 

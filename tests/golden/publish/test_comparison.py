@@ -263,8 +263,8 @@ def test_recorded_results_need_the_f_of_the_page(block: str) -> None:
 
 
 def test_recorded_results_show_the_floor_of_bf16() -> None:
-    told = [text for place in places("exponent-floor", "bf16") for text, _ in place.others]
-    assert any("-132" in text for text in told) and any("-134" in text for text in told)
+    reported = [text for place in places("exponent-floor", "bf16") for text, _ in place.others]
+    assert any("-132" in text for text in reported) and any("-134" in text for text in reported)
 
 
 @pytest.mark.long

@@ -50,14 +50,14 @@ SCALED = TCGEN05.replace(
     "f8f6f4.m64n8k32.f32.e4m3.e4m3", "mxf4nvf4.block_scale.scale_vec::4X.m128n8k64.f32.e2m1.e2m1.ue4m3"
 )
 TRACED = """async (cases) => {
-  const told = [];
+  const traces = [];
   for (const [architecture, name, operands] of cases) {
     const unit = await mmagoldExplorer.api.library().unit(architecture, name);
     const codes = Object.fromEntries(Object.entries(operands).map(([n, some]) => [n, some.map(BigInt)]));
     const { events, code, exactValue, ...rest } = mmagoldExplorer.api.trace(unit, codes);
-    told.push(JSON.stringify(rest));
+    traces.push(JSON.stringify(rest));
   }
-  return told;
+  return traces;
 }"""
 EXAMPLES = spec_folder() / "examples"
 _CORE_BITS = 96
@@ -71,9 +71,9 @@ def page(browser: Browser, explorer: Path) -> ExplorerPage:
     return opened
 
 
-def link(name: str, operands: dict[str, list[int]], beside: str | None = None) -> str:
+def link(name: str, operands: dict[str, list[int]], other: str | None = None) -> str:
     """What stands behind the # for instructions with the first codes of operands."""
-    pair = [instruction(*one.split(":", 1)) for one in (name, beside) if one is not None]
+    pair = [instruction(*one.split(":", 1)) for one in (name, other) if one is not None]
     return address(pair[0], operands, *pair[1:]).partition("#")[2]
 
 
@@ -88,7 +88,7 @@ def units() -> Iterator[Instruction]:
                 yield ins
 
 
-def told(document: dict[str, Any]) -> dict[str, Any]:
+def as_json(document: dict[str, Any]) -> dict[str, Any]:
     """A trace as JSON has it, without what the core and the reference hold differently: the bits of sums that
     are longer than the core's integers, and zeros behind the last one."""
     plain: dict[str, Any] = json.loads(json.dumps(document))
@@ -113,7 +113,7 @@ def compare_traces(page: ExplorerPage, chosen: list[Instruction], each: int, see
             cases.append((ins.architecture, ins.name, as_hex(operands)))
             wanted.append(ins.trace(**operands).as_dict())
     for case, ours, theirs in zip(cases, wanted, page.ask(TRACED, cases), strict=True):
-        assert told(json.loads(theirs)) == told(ours), case
+        assert as_json(json.loads(theirs)) == as_json(ours), case
     return len(cases)
 
 
@@ -138,8 +138,8 @@ def test_a_fault_in_the_core_would_be_found(page: ExplorerPage) -> None:
     given = {name: np.array(codes + [0] * 29, np.uint8) for name, codes in operands.items()}
     given["c"] = np.uint32(0x3F800000)
     (text,) = page.ask(TRACED, [(other.architecture, other.name, as_hex(given))])
-    assert told(json.loads(text)) == told(other.trace(**given).as_dict())
-    assert told(json.loads(text))["steps"] != told(ins.trace(**given).as_dict())["steps"]
+    assert as_json(json.loads(text)) == as_json(other.trace(**given).as_dict())
+    assert as_json(json.loads(text))["steps"] != as_json(ins.trace(**given).as_dict())["steps"]
 
 
 ALLOCATED = """async () => {
@@ -275,7 +275,7 @@ def test_the_first_difference_is_that_of_python(
     page: ExplorerPage, first: str, second: str, differ: bool
 ) -> None:
     ins, other = (instruction(*name.split(":", 1)) for name in (first, second))
-    rng, told_some = np.random.default_rng(3), 0
+    rng, differences = np.random.default_rng(3), 0
     for kind in ("narrow", "cancelling", "alignment_edge", "special_values"):
         for codes in _rows(stimuli.generate(ins, kind, 3, rng)):
             wanted = first_difference(ins, other, codes)
@@ -283,14 +283,14 @@ def test_the_first_difference_is_that_of_python(
             if wanted is None:
                 assert found is None
                 continue
-            told_some += 1
+            differences += 1
             assert (found["operation"], found["step"], found["op"]) == (
                 wanted.operation,
                 wanted.step,
                 wanted.op,
             )
             assert (found["register"], found["index"]) == (wanted.register, wanted.index)
-    assert bool(told_some) == differ
+    assert bool(differences) == differ
 
 
 def _rows(operands: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -417,7 +417,7 @@ def test_a_pasted_unit_answers_like_the_model(page: ExplorerPage, name: str) -> 
         for operands in _rows(stimuli.generate(first, kind, 2, rng)):
             (text,) = page.ask(TRACED, [("custom", name_there, as_hex(operands))])
             wanted = first.trace(**operands).as_dict() | {"instruction": name_there}
-            assert told(json.loads(text)) == told(wanted)
+            assert as_json(json.loads(text)) == as_json(wanted)
     there = page.browser.evaluate("location.hash")
     assert "unit=" in there
     page.open(there[1:])

@@ -143,7 +143,7 @@ def test_special_values_are_what_the_core_answers(path: str) -> None:
         assert int(ins.dot(**operands)) == code, row
 
 
-def _operands(ins: golden.Instruction, told: str) -> dict[str, Any]:
+def _operands(ins: golden.Instruction, reported: str) -> dict[str, Any]:
     """Reads a cell such as "a = 0x3c00, 0xbc00; b = 0x3c00 (16 times); c = 0x0"."""
     shapes = ins.operand_shapes(matrices=False)
     filled = {"metadata": 4} | {
@@ -153,7 +153,7 @@ def _operands(ins: golden.Instruction, told: str) -> dict[str, Any]:
         name: np.full(shape, filled.get(name, 0), np.uint8 if name == "metadata" else ins.formats[name].dtype)
         for name, shape in shapes.items()
     }
-    for part in told.split("; ") if told != "all zero" else []:
+    for part in reported.split("; ") if reported != "all zero" else []:
         name, _, value = part.partition(" = ")
         if " at " in value:
             for code, places in re.findall(r"(0x[0-9a-f]+) at ([\d, -]+?)(?=, 0x|$)", value):
@@ -177,9 +177,9 @@ def test_the_example_is_executed(path: str) -> None:
     and it is the example's instruction."""
     part = section(path, "Example")
     ins, operands = from_command(re.search(r"^mmagold explain .*$", part, re.M)[0])  # type: ignore[index]
-    told = re.search(r"^d +(0x[0-9a-f]+)", part, re.M)
-    assert ins is group(path).representative and told is not None
-    assert int(ins.dot(**operands)) == int(told[1], 16)
+    reported = re.search(r"^d +(0x[0-9a-f]+)", part, re.M)
+    assert ins is group(path).representative and reported is not None
+    assert int(ins.dot(**operands)) == int(reported[1], 16)
     stored = operands["a"].shape[-1]
     products = np.count_nonzero(operands["a"]) if stored != operands["b"].shape[-1] else 0
     if not products:
@@ -197,7 +197,7 @@ def test_worst_errors_in_rationals(path: str) -> None:
     part = section(path, "Against IEEE 754")
     found = re.findall(r"^# (.*) ULP of (.*)\n(mmagold explain .*)$", part, re.M)
     assert len(found) == 2
-    for told, unit, line in found:
+    for reported, unit, line in found:
         ins, operands = from_command(line)
         fa, fb, fc, fd = (ins.formats[name].name for name in "abcd")
         products = [
@@ -210,11 +210,11 @@ def test_worst_errors_in_rationals(path: str) -> None:
         _, fraction_bits, bias, _ = exact.FLOATS[fd]
         ulp = exact.two(max(exact.log2_floor(size), 1 - bias) - fraction_bits)
         error = (exact.decode(fd, int(ins.dot(**operands))).x - total) / ulp
-        if told.startswith("about"):
-            assert re.fullmatch(r"about [+-]2\^\d+", told) and told[6] == ("-" if error < 0 else "+")
-            assert abs(exact.log2_floor(error) - int(told.partition("^")[2])) <= 1
+        if reported.startswith("about"):
+            assert re.fullmatch(r"about [+-]2\^\d+", reported) and reported[6] == ("-" if error < 0 else "+")
+            assert abs(exact.log2_floor(error) - int(reported.partition("^")[2])) <= 1
         else:
-            assert float(told.replace(",", "")) == pytest.approx(
+            assert float(reported.replace(",", "")) == pytest.approx(
                 float(error), rel=6e-4, abs=0.5 if abs(error) > 10_000 else 0
             )
 
@@ -226,12 +226,12 @@ def test_evidence_is_the_manifest() -> None:
         part = section(path, "Evidence")
         total = sum(entry["dots"] for entry in entries.values())
         assert f"{total:,} results in {len(entries)} files" in part
-        told = {
+        reported = {
             row[0].partition("](")[0].strip("[`"): row[1:] for row in rows(part) if row[0].startswith("[`")
         }
-        assert told.keys() == {entry["file"] for entry in entries.values()}
+        assert reported.keys() == {entry["file"] for entry in entries.values()}
         for entry in entries.values():
-            assert told[entry["file"]] == [
+            assert reported[entry["file"]] == [
                 f"{entry['tiles']:,}",
                 f"{entry['dots']:,}",
                 f"`{entry['sha256']}`",
@@ -249,8 +249,8 @@ def test_campaigns_are_the_report() -> None:
     every = (campaign for path in files for campaign in json.loads(path.read_text())["campaigns"])
     mine = [campaign for campaign in every if campaign["instruction"] in names]
     total, wrong = (sum(campaign[key] for campaign in mine) for key in ("dots", "mismatches"))
-    told = f"compared on the device itself with the model's arithmetic, with {wrong:,} mismatches"
-    assert f"{total:,} further dot products were {told}" in text("hopper/mma_f16-f32")
+    reported = f"compared on the device itself with the model's arithmetic, with {wrong:,} mismatches"
+    assert f"{total:,} further dot products were {reported}" in text("hopper/mma_f16-f32")
 
 
 @pytest.mark.parametrize("path", ["ampere/mma_f16-f32", "cdna3/mfma_fp8-f32", "blackwell/tcgen05_f8f6f4-f16"])
@@ -269,9 +269,9 @@ def test_timing_is_the_file() -> None:
     row = next(row for row in mine if "points" in row)
     best = max(row["points"], key=lambda point: point[3])
     part = rows(section("hopper/mma_f16-f32", "Timing"))
-    told = next(cells for cells in part if name in cells[0] and cells[1] == "NVIDIA H200")
-    assert told[2:4] == [f"{row['completion']:g}", f"{row['interval']:g}"]
-    assert told[4].startswith(f"{best[3]:,.1f} ") and told[5] == f"{best[0]} warps, ILP {best[1]}"
+    reported = next(cells for cells in part if name in cells[0] and cells[1] == "NVIDIA H200")
+    assert reported[2:4] == [f"{row['completion']:g}", f"{row['interval']:g}"]
+    assert reported[4].startswith(f"{best[3]:,.1f} ") and reported[5] == f"{best[0]} warps, ILP {best[1]}"
 
 
 def test_other_architectures_by_execution() -> None:

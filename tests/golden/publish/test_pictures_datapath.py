@@ -128,7 +128,7 @@ BY_HAND = [
 ]
 
 
-def told(picture: str) -> str:
+def texts_of(picture: str) -> str:
     """All words of a picture, lines that were wrapped joined again; times and minus signs in ASCII."""
     return (
         " ".join(svg_reader.words(picture))
@@ -141,7 +141,7 @@ def told(picture: str) -> str:
     ("architecture", "name", "expected"), BY_HAND, ids=[f"{a}-{n.split('.')[-1]}" for a, n, _ in BY_HAND]
 )
 def test_widths_and_rules_worked_out_by_hand(architecture: str, name: str, expected: tuple[str, ...]) -> None:
-    found = told(datapath(golden.instruction(architecture, name), 0, "x"))
+    found = texts_of(datapath(golden.instruction(architecture, name), 0, "x"))
     assert [words for words in expected if words not in found] == []
 
 
@@ -187,7 +187,7 @@ def test_every_rule_of_a_step_is_shown(tmp_path: Path) -> None:
         "the 1 bits right below the round bit are not seen",
         "rounds up to the least normal number becomes zero",
     )
-    found = told(picture)
+    found = texts_of(picture)
     assert [words for words in expected if words not in found] == []
 
 
@@ -199,7 +199,7 @@ def test_the_picture_follows_the_steps_and_not_the_name() -> None:
         for step in operation.steps
     )
     changed = replace(ins, program=Program((replace(operation, steps=steps),)))
-    found = told(datapath(changed, 0, "x"))
+    found = texts_of(datapath(changed, 0, "x"))
     assert "32 bits (s7.24)" in found and "33 bits (s7.25)" not in found and "floor -132" in found
 
 
@@ -207,7 +207,7 @@ def test_special_values_are_those_that_the_formats_have() -> None:
     """e4m3 has no infinity: nothing times zero is NaN, and c alone can be infinite; e5m2 has."""
     name = "wgmma.mma_async.sync.aligned.m64n8k32.f32.{0}.{0}"
     e4m3, e5m2 = (
-        told(datapath(golden.instruction("hopper", name.format(fmt)), 0, "x")) for fmt in ("e4m3", "e5m2")
+        texts_of(datapath(golden.instruction("hopper", name.format(fmt)), 0, "x")) for fmt in ("e4m3", "e5m2")
     )
     assert "infinity x 0" not in e4m3 and "both signs" not in e4m3 and "an infinity → that infinity" in e4m3
     assert "infinity x 0 infinities of both signs → 0x7FFFFFFF" in e5m2

@@ -29,7 +29,7 @@ TOOLTIP = re.compile(
 )
 
 
-def told(picture: str, bits: int) -> dict[tuple[int, int, int], Place]:
+def places_of(picture: str, bits: int) -> dict[tuple[int, int, int], Place]:
     """(block, row, column) -> (lane, register, element of `bits` bits), from the tooltips of the cells."""
     found: dict[tuple[int, int, int], Place] = {}
     for item in svg_reader.parse(picture).iter(f"{svg_reader.SVG}rect"):
@@ -100,7 +100,7 @@ def test_ptx_figures_of_one_warp(
     formula: Callable[[int, int], tuple[int, int]],
 ) -> None:
     picture = fragments.matrix(golden.instruction("ampere", name), operand, "x")
-    assert told(picture, bits) == expected(by_element(formula, parts), 32, registers, parts)
+    assert places_of(picture, bits) == expected(by_element(formula, parts), 32, registers, parts)
 
 
 def test_lanes_are_the_inverse() -> None:

@@ -260,15 +260,15 @@ def test_the_site_does_not_depend_on_the_environment(
     """Byte by byte, in a folder with a space, readable by its owner alone; its progress is told, too."""
     set_environment(monkeypatch, environment)
     small(monkeypatch, GREEK)
-    told: list[str] = []
+    reported: list[str] = []
     before = os.umask(0o077)
     try:
-        builder.build(tmp_path / "my site", 1, lambda what, done, total: told.append(what))
+        builder.build(tmp_path / "my site", 1, lambda what, done, total: reported.append(what))
     finally:
         os.umask(before)
     found = contents(tmp_path / "my site")
     assert {name for name in found | plain_site if found.get(name) != plain_site.get(name)} == set()
-    assert {what for what in told if what.startswith("Sphinx")} == {
+    assert {what for what in reported if what.startswith("Sphinx")} == {
         "Sphinx: reading sources",
         "Sphinx: writing output",
     }
@@ -385,7 +385,7 @@ def test_check_of_something_else_is_an_error(tmp_path: Path) -> None:
 
 def test_docstrings_keep_their_text_and_their_code() -> None:
     """A line that hangs below text goes on with it; an indented block of its own is code."""
-    told = [
+    reported = [
         "What.",
         "",
         "failed: some",
@@ -398,7 +398,7 @@ def test_docstrings_keep_their_text_and_their_code() -> None:
         "    a: one",
         "        line.",
     ]
-    assert as_restructured(told) == [
+    assert as_restructured(reported) == [
         *("What.", "", "failed: some", "of it.", "differ: none", ""),
         *("", ".. code-block:: python", "", "    run(x)", ""),
         *("Args:", "    a: one", "        line."),

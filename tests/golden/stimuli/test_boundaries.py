@@ -198,8 +198,8 @@ def test_dropped_bits_of_tf32_occur_with_every_class() -> None:
         finite = np.where(kept[other] < 0x7F800000, kept[other], 0)
         live = (kept["a"] > 0) & (kept["b"] > 0)
         largest = np.where(live, finite, 0).max(axis=1, keepdims=True)
-        beside = (kept[one] == 0) & (finite > largest + (64 << 23)) & (largest > 0)
-        assert np.count_nonzero(beside.any(axis=1)) >= LEAST
+        close = (kept[one] == 0) & (finite > largest + (64 << 23)) & (largest > 0)
+        assert np.count_nonzero(close.any(axis=1)) >= LEAST
     # c alone has each exponent that is one bit apart from those of zeros and of infinities.
     alone = ((kept["a"] == 0) | (kept["b"] == 0)) & (kept["a"] < 0x7F800000) & (kept["b"] < 0x7F800000)
     fields = np.bincount(operands["c"][alone.all(axis=1)] >> 23 & 0xFF, minlength=256)
@@ -309,7 +309,7 @@ def exact_totals(ins: Instruction) -> list[Fraction]:
     return [sum(map(int, products)) + Fraction(seed) for products, seed in whole]
 
 
-def beside_ties(totals: list[Fraction], kept: int) -> Counter[int]:
+def next_to_ties(totals: list[Fraction], kept: int) -> Counter[int]:
     """How often one bit decides a tie to even between numbers of `kept` fraction bits, by its distance below
     half of the last place."""
     met: Counter[int] = Counter()
@@ -330,7 +330,7 @@ def beside_ties(totals: list[Fraction], kept: int) -> Counter[int]:
 def test_a_fixed_point_sum_has_single_bits_at_every_distance(tmp_path: Path) -> None:
     """A rounding that leaves out the last bits of a register whose point does not move."""
     steps = NEAREST.replace("EXTRA", "exponent: 0, fraction_bits: 48, rounding: down")
-    met = beside_ties(exact_totals(own(tmp_path, "a: f16, b: f16, c: f16, d: f32", 4, steps)), 23)
+    met = next_to_ties(exact_totals(own(tmp_path, "a: f16, b: f16, c: f16, d: f32", 4, steps)), 23)
     assert sum(met[distance] for distance in range(40, 60)) >= LEAST, met
     assert sum(met[distance] for distance in range(30, 40)) >= LEAST, met
 
@@ -594,8 +594,8 @@ def test_a_sum_of_scaled_blocks_that_carries_far_has_the_last_bit_next_to_a_tie(
     largest = np.where(terms != 0, exponents, -1000).max(axis=1)
     total = np.abs(np.trunc(np.ldexp(terms, (width - largest)[:, None])).sum(axis=1)).astype(np.int64)
     cut = np.maximum(np.frexp(total.astype(np.float64))[1] - 24, 1)
-    beside = (total & (1 << cut) - 1 == (1 << cut - 1) + 1) & (total >> cut & 1 == 0)
-    met = Counter(cut[beside].tolist())
+    close = (total & (1 << cut) - 1 == (1 << cut - 1) + 1) & (total >> cut & 1 == 0)
+    met = Counter(cut[close].tolist())
     assert met[13] >= LEAST, met  # a sum of 37 bits: 11 more than an alignment of 25 places keeps of one term
 
 

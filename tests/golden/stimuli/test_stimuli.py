@@ -205,7 +205,7 @@ def test_tie_is_a_tie() -> None:
     """Most rows are exactly half way between two float32 numbers, some just beside."""
     operands = draw("tie")
     a, b, c = values(HMMA, operands)
-    halves = beside = 0
+    halves = close = 0
     for i in range(400):
         exact = Fraction(float(c[i])) + sum(
             Fraction(x) * Fraction(y) for x, y in zip(a[i].tolist(), b[i].tolist(), strict=True)
@@ -215,8 +215,8 @@ def test_tie_is_a_tie() -> None:
             around = (near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)))
         gaps = [abs(Fraction(float(x)) - exact) for x in around]
         halves += sorted(gaps)[0] == sorted(gaps)[1]
-        beside += 0 < sorted(gaps)[0] != sorted(gaps)[1]
-    assert halves > 200 and beside > 20
+        close += 0 < sorted(gaps)[0] != sorted(gaps)[1]
+    assert halves > 200 and close > 20
 
 
 def test_zeros_have_both_signs() -> None:

@@ -260,9 +260,9 @@ def test_a_folder_is_no_vector_file(tmp_path: Path) -> None:
 
 
 def test_missing_and_foreign_manifests(tmp_path: Path) -> None:
-    file, beside = tmp_path / "v.hex", tmp_path / "v.hex.manifest.json"
+    file, manifest_file = tmp_path / "v.hex", tmp_path / "v.hex.manifest.json"
     files.write_stream(file, HMMA, 20)
-    good = json.loads(beside.read_text())
+    good = json.loads(manifest_file.read_text())
     for change, text in (
         ({"spec_sha256": "0" * 64}, "another specification of mma.sync"),
         ({"schema": 9}, "no manifest of schema 1 or 2"),
@@ -270,13 +270,13 @@ def test_missing_and_foreign_manifests(tmp_path: Path) -> None:
         ({"instruction": "mma.sync.nothing"}, "unknown instruction"),
     ):
         changed = good | change
-        beside.write_text(json.dumps(changed | {"digest": manifest.digest(changed)}))
+        manifest_file.write_text(json.dumps(changed | {"digest": manifest.digest(changed)}))
         with pytest.raises(golden.MmagoldError, match=text):
             files.read(file)
-    beside.write_text("{")
+    manifest_file.write_text("{")
     with pytest.raises(golden.FileFormatError, match="no JSON"):
         files.read(file)
-    beside.unlink()
+    manifest_file.unlink()
     with pytest.raises(golden.FileFormatError, match=r"v\.hex: cannot be read.*no manifest \(v\.hex\.mani"):
         files.read(file)
 
@@ -331,8 +331,8 @@ def test_signals_are_written_for_every_vector(form: str, tmp_path: Path) -> None
         assert [json.loads(line)["signals"] for line in file.open()] == wanted
     elif form == "csv":
         for row, steps in zip(csv.DictReader(file.open()), wanted, strict=True):
-            told = {name: int(value) for name, value in row.items() if "." in name and value}
-            assert told == signals.flat(steps), "no signal lacks a column"
+            signals_of_row = {name: int(value) for name, value in row.items() if "." in name and value}
+            assert signals_of_row == signals.flat(steps), "no signal lacks a column"
     else:
         companion = tmp_path / "v.x.signals.jsonl"
         assert [json.loads(line) for line in companion.open()] == wanted and made.signals is not None

@@ -68,8 +68,8 @@ def edits(values: Any, key: str = "") -> Iterator[tuple[str, Callable[[Any], Non
                 yield f"{where} {what}", lambda held, name=name, new=new: held.__setitem__(name, new)
         yield f"{where} gone", lambda held, name=name: held.__delitem__(name)
         if isinstance(value, (dict, list)):
-            for told, change in edits(value, where):
-                yield told, lambda held, name=name, change=change: change(held[name])
+            for edit, change in edits(value, where):
+                yield edit, lambda held, name=name, change=change: change(held[name])
     if isinstance(values, dict):
         yield f"{key} more", lambda held: held.__setitem__("colour", 1)
 
@@ -85,20 +85,20 @@ def test_every_edit_of_a_manifest_is_refused(form: str, tmp_path: Path) -> None:
     file, good = written(tmp_path, form, weights={"narrow": 2.0, "tie": 1.0})
     files.check(file)
     seen = 0
-    for told, change in edits(good):
+    for edit, change in edits(good):
         changed = copy.deepcopy(good)
         change(changed)
         manifest.path_for(file).write_text(json.dumps(changed))
         with pytest.raises(golden.MmagoldError):
             files.check(file)
-            pytest.fail(f"{told} was believed")
+            pytest.fail(f"{edit} was believed")
         seen += 1
     assert seen > 100
     manifest.path_for(file).write_text(json.dumps(good))
     files.check(file)
 
 
-TOLD_BY_UNIT_OR_FILE = {
+GIVEN_BY_UNIT_OR_FILE = {
     **{
         "format": "csv",
         "level": "tile",
@@ -123,11 +123,11 @@ TOLD_BY_UNIT_OR_FILE = {
 
 
 @pytest.mark.parametrize("form", long_after(1, files.NAMES))
-@pytest.mark.parametrize("key", TOLD_BY_UNIT_OR_FILE)
+@pytest.mark.parametrize("key", GIVEN_BY_UNIT_OR_FILE)
 def test_a_new_digest_does_not_help(form: str, key: str, tmp_path: Path) -> None:
     """Who edits a key and computes the digest again is still found, wherever unit or file say otherwise."""
     file, good = written(tmp_path, form, weights={"narrow": 2.0, "tie": 1.0})
-    value = "testfloat" if (form, key) == ("csv", "format") else TOLD_BY_UNIT_OR_FILE[key]
+    value = "testfloat" if (form, key) == ("csv", "format") else GIVEN_BY_UNIT_OR_FILE[key]
     changed = good | {key: value}
     manifest.path_for(file).write_text(json.dumps(changed | {"digest": manifest.digest(changed)}))
     refused(file)

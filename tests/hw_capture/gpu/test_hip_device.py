@@ -149,7 +149,7 @@ def test_another_card_is_refused(hip):
 
 
 @pytest.mark.parametrize(
-    ("fails", "told"),
+    ("fails", "reported"),
     [
         ("hipGetDeviceCount", "looking for a GPU: hipErrorIllegalAddress"),
         ("hipModuleLoadData", "loading the kernels: hipErrorIllegalAddress"),
@@ -160,14 +160,14 @@ def test_another_card_is_refused(hip):
         ("hipMemcpy", "to the GPU: "),
     ],
 )
-def test_what_fails_is_reported_in_one_line(hip, fails, told):
+def test_what_fails_is_reported_in_one_line(hip, fails, reported):
     hip(fails=fails)
     ins = golden.instruction("cdna3", NAMES[0])
     operands = {
         name: np.zeros((1, *shape), ins.formats[name].dtype)
         for name, shape in ins.operand_shapes(True).items()
     }
-    with pytest.raises(DeviceError, match=told), hip_device.open() as gpu:
+    with pytest.raises(DeviceError, match=reported), hip_device.open() as gpu:
         GpuRunner(gpu).run(Built(ins, "registers", ins.name.encode(), "run_0"), operands, 0)
 
 

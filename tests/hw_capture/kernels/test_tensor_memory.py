@@ -67,9 +67,9 @@ def fields(word, known=FIELDS):
 )
 def test_descriptors_say_types_and_shape(name, d, a, b, n):
     ins = golden.instruction("blackwell", name)
-    told = fields(tensor_memory.instruction_descriptor(ins))
+    reported = fields(tensor_memory.instruction_descriptor(ins))
     plain = {"sparse": 0, "saturate": 0, "negate": 0, "major": 0}
-    assert told == plain | {"c": d, "a": a, "b": b, "n": n, "m": ins.m // 16}
+    assert reported == plain | {"c": d, "a": a, "b": b, "n": n, "m": ins.m // 16}
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_descriptors_say_types_and_shape(name, d, a, b, n):
 )
 def test_descriptors_with_block_scales(name, a, b, scale):
     ins = golden.instruction("blackwell", name)
-    told = fields(tensor_memory.instruction_descriptor(ins), SCALED_FIELDS)
+    reported = fields(tensor_memory.instruction_descriptor(ins), SCALED_FIELDS)
     plain = {"sparse": 0, "scale b at": 0, "scale a at": 0, "negate": 0, "major": 0, "long k": 0}
-    assert told == plain | {"a": a, "b": b, "scale": scale, "n": ins.n // 8, "m": ins.m // 16}
+    assert reported == plain | {"a": a, "b": b, "scale": scale, "n": ins.n // 8, "m": ins.m // 16}
 
 
 def test_every_one_has_a_kernel():
@@ -113,8 +113,8 @@ def test_every_one_has_a_kernel():
 def test_the_instruction(name, a, scales):
     """PTX ISA 9.7.16.10.9: d, a, b, the descriptor, the scales, whether D is added to."""
     ins = golden.instruction("blackwell", name)
-    told = tensor_memory.text(ins, "tensor" if "[" in a else "shared")
-    assert told == f"{name.split('.m128n')[0]} [%0], {a}, %2, %3,{scales} p;"
+    reported = tensor_memory.text(ins, "tensor" if "[" in a else "shared")
+    assert reported == f"{name.split('.m128n')[0]} [%0], {a}, %2, %3,{scales} p;"
 
 
 # Where CUTLASS 4 places the same (include/cute/atom/mma_traits_sm100_frag.hpp, tmem_frg): the address of a

@@ -90,7 +90,7 @@ LINE = "v_wmma_i32_16x16x16_iu8 v[4:11], v[0:1], v[2:3], v[4:11]"
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reported"),
     [
         ([f"{LINE} neg_lo:[1,0,0] clamp"], ""),
         ([f"{LINE} neg_lo:[1,0,0] clamp"] * 2, ""),
@@ -107,12 +107,12 @@ LINE = "v_wmma_i32_16x16x16_iu8 v[4:11], v[0:1], v[2:3], v[4:11]"
         ([], "compiled to no matrix instruction"),
     ],
 )
-def test_what_it_became_is_held_against_the_name(body, told):
+def test_what_it_became_is_held_against_the_name(body, reported):
     ins = golden.instruction("rdna4", CLAMP)
-    if not told:
+    if not reported:
         assert waves.check_body(ins, body) == body
         return
-    with pytest.raises(SassError, match=told):
+    with pytest.raises(SassError, match=reported):
         waves.check_body(ins, body)
 
 
@@ -197,7 +197,7 @@ def test_an_old_disassembler_is_passed_over(only):
 
 
 @pytest.mark.parametrize(
-    ("tool", "text", "told"),
+    ("tool", "text", "reported"),
     [
         (
             "clang",
@@ -207,11 +207,11 @@ def test_an_old_disassembler_is_passed_over(only):
         ("ld.lld", "exit 0", "wrote no code object"),
     ],
 )
-def test_what_the_tools_complain_of_is_reported(only, tool, text, told):
+def test_what_the_tools_complain_of_is_reported(only, tool, text, reported):
     fake(only, "clang", CLANG)
     fake(only, "ld.lld", LINKER)
     fake(only, tool, text)
-    with pytest.raises(CompileError, match=told):
+    with pytest.raises(CompileError, match=reported):
         amd_toolchain.compile("x", "gfx942")
     with pytest.raises(HwError, match="target is 'sm_90', expected gfx"):
         amd_toolchain.compile("x", "sm_90")

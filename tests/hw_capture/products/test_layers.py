@@ -45,8 +45,8 @@ def test_every_bit_of_all_recorded_layers_is_predicted() -> None:
         80_234,
         80_234,
     )
-    told = confirmed(maps, layers.read(SECOND))
-    assert [sum(counts) for counts in zip(*told.values(), strict=True)] == [56_268, 56_268]
+    reported = confirmed(maps, layers.read(SECOND))
+    assert [sum(counts) for counts in zip(*reported.values(), strict=True)] == [56_268, 56_268]
 
 
 def test_the_command_on_a_recording(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_the_command_on_a_recording(tmp_path: Path) -> None:
     arguments = ["--only", "3584x3584 bf16 mm", "--against", str(SECOND), "--json"]
     ran = RUN.invoke(app, ["invariance", "--from", str(path), *arguments])
     assert ran.exit_code == 0 and "the plans give every bit of 521 of 521 M" in ran.stderr
-    (told,) = json.loads(ran.stdout)["layers"]
-    assert (told["predicted"], told["invariant"]) == (521, False)
+    (reported,) = json.loads(ran.stdout)["layers"]
+    assert (reported["predicted"], reported["invariant"]) == (521, False)
 
 
 @pytest.mark.parametrize(

@@ -276,8 +276,8 @@ def test_a_split_is_found(call: str, k: int, options: dict[str, object]) -> None
 
 def test_parts_of_a_sparse_product_are_as_questions_showed() -> None:
     """f16 of 160 x 64 x 6016 and of 448 x 128 x 3200 on an H200, in elements of the sparse A."""
-    told = {6016: [352, 352, 384, 384, 384, 384, 384, 384], 3200: [384, 384, 416, 416]}
-    for k, lengths in told.items():
+    expected = {6016: [352, 352, 384, 384, 384, 384, 384, 384], 3200: [384, 384, 416, 416]}
+    for k, lengths in expected.items():
         case = Case("sparse_mm", "f16", "f16", "f16", 64, 64, k)
         base = explain.plan_of(case)
         assert base is not None

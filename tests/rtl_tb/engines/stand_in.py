@@ -59,8 +59,8 @@ def simulate(program: Path) -> None:
     """Runs it; an `$error` is told in the words of the simulator."""
     words = [word for word in GIVEN if word.startswith("+")]
     done = subprocess.run(["vvp", "-n", str(program), *words], capture_output=True, text=True)
-    told = {"testbench": "Error: ", "vsim": "# ** Error: ", "xrun": "xmsim: *E,ASRTST "}[NAME]
-    print(done.stdout.replace("ERROR: ", told), end="")
+    prefix = {"testbench": "Error: ", "vsim": "# ** Error: ", "xrun": "xmsim: *E,ASRTST "}[NAME]
+    print(done.stdout.replace("ERROR: ", prefix), end="")
     sys.exit(done.returncode)
 
 

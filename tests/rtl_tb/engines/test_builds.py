@@ -264,13 +264,13 @@ def test_runs_side_by_side_keep_their_logs_apart(tmp_path):
     job = job_of(dut, "selfcheck", "icarus", 4000)
     job = dataclasses.replace(job, program=engines.build("selfcheck", job))
     quiet = dataclasses.replace(job, vectors=job.vectors[np.flatnonzero((job.vectors.d & 0xFF) != 0x55)[:50]])
-    told: list[str] = []
+    reported: list[str] = []
 
     def run(one: Job) -> None:
         try:
             engines.run("selfcheck", one)
         except RtlError as error:
-            told.append(str(error))
+            reported.append(str(error))
 
     assert (job.vectors.d & 0xFF == 0x55).any()
     threads = [threading.Thread(target=run, args=(one,)) for one in (job, quiet, quiet, quiet)]
@@ -278,7 +278,7 @@ def test_runs_side_by_side_keep_their_logs_apart(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(told) == 1 and "my assertion fired" in told[0]
+    assert len(reported) == 1 and "my assertion fired" in reported[0]
 
 
 def refuse(*_arguments: object, **_options: object) -> str:

@@ -30,7 +30,7 @@ def test_the_nearest_table_above_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ('[tool.mmagold]\nengin = "fast"\n', "has 'engin', expected engine or simulator; nearest: engine"),
         ('[tool.mmagold]\nengine = "fats"\n', "engine is 'fats', expected one of fast.*nearest: fast"),
@@ -42,10 +42,10 @@ def test_the_nearest_table_above_is_taken(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_table_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reported: str
 ) -> None:
     project(tmp_path, text)
-    with pytest.raises(FileFormatError, match=rf"pyproject\.toml: .*{told}"):
+    with pytest.raises(FileFormatError, match=rf"pyproject\.toml: .*{reported}"):
         settings(tmp_path)
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app.app, ["rtl", "check", "dut.yaml"], prog_name="mmagold")

@@ -292,8 +292,8 @@ def test_ranges_say_what_golden_says_of_each_code(name):
         places = np.searchsorted(
             np.array([upper for upper, _ in function.pieces], np.uint64), np.array(kept, np.uint64)
         )
-        told = np.array([value for _, value in function.pieces])[places]
-        assert (told == truth(what, fmt, numbers, codes)).all(), what
+        values = np.array([value for _, value in function.pieces])[places]
+        assert (values == truth(what, fmt, numbers, codes)).all(), what
 
 
 def test_the_command_and_what_it_refuses(tmp_path):

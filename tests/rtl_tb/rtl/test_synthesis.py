@@ -103,9 +103,9 @@ def test_units_synthesise_and_planted_faults_are_found(tmp_path: Path) -> None:
     for top, parameters in TOPS.items():
         script += elaborated("units", top, parameters)
     result = yosys("; ".join([*script, *elaborated("planted", last, {})]), tmp_path)
-    _, *told = re.split(r"^@ (\w+)$", result.stdout + result.stderr, flags=re.MULTILINE)
-    said = dict(zip(told[::2], told[1::2], strict=True))
-    assert [*said] == [*planted, "units", *TOPS, last], told[-1][-2000:]
+    _, *parts = re.split(r"^@ (\w+)$", result.stdout + result.stderr, flags=re.MULTILINE)
+    said = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert [*said] == [*planted, "units", *TOPS, last], parts[-1][-2000:]
     assert "Warning" not in said["units"]
     assert {top: found for top in TOPS if (found := faults(said[top]))} == {}
     for name, (_, message) in PLANTED.items():
