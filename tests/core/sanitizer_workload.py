@@ -92,7 +92,7 @@ def observe(ins: Instruction, given: dict[str, Bits], wanted: Bits) -> None:
 def with_flags(ins: Instruction, given: dict[str, Bits], wanted: Bits, matrices: bool) -> None:
     """The status flags that the results would raise, were the unit asked for them."""
     answers = replace(ins, status=STATUS.words).answers(given, matrices)
-    assert np.array_equal(answers["d"], wanted), f"{ins.architecture} {ins.name}: d differs beside flags"
+    assert np.array_equal(answers["d"], wanted), f"{ins.architecture} {ins.name}: d differs with flags"
     assert answers["flags"].shape == wanted.shape
 
 

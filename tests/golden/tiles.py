@@ -69,7 +69,7 @@ class Tiles:
         return self.each(self.finite)
 
     def tiny(self) -> Operands:
-        """The smallest numbers of every format; c just above and below its least normal number, beside rows
+        """The smallest numbers of every format; c just above and below its least normal number, with rows
         of zeros."""
         given = self.each(lambda name: self.chosen(name, [0, 1, 2, 3, 1 << self.fraction(name)]))
         given["a"][..., ::2, :] = 0

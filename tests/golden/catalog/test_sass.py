@@ -1,4 +1,4 @@
-"""What ptxas makes of scalar PTX: the recorded tables, what reads them, and the paper beside them."""
+"""What ptxas makes of scalar PTX: the recorded tables, what reads them, and the comparison with the paper."""
 
 import re
 import shutil

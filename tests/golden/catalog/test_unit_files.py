@@ -157,7 +157,7 @@ def exact_pair(row: Row) -> int | None:
         return None
     total = Fraction(c) + sum(Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True))
     code = nearest32(total) if total else 0
-    # A negative number that rounds to zero keeps its sign only if the unit is told to (`zero: signed`); this
+    # A negative number that rounds to zero keeps its sign only if the unit says so (`zero: signed`); this
     # one is not.
     return 0 if code == 0x80000000 else code
 

@@ -347,7 +347,7 @@ def test_a_stream_takes_any_text() -> None:
     )
 
 
-# Programs beside the command --------------------------------------------------------------------------------
+# Programs next to the command -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def fresh_differences(found: Found, unit: Any, each: int = 60) -> int:
 
 
 def assert_shown(found: Found, unit: Any) -> None:
-    """The questions that show a rule have the answer that is told, and refute what is said to be refuted."""
+    """The questions that show a rule have the reported answer, and refute the values reported as refuted."""
     shown = [witness for one in found.properties for witness in one.witnesses]
     assert len(shown) > 4
     for one in shown:
@@ -215,7 +215,7 @@ def test_models_of_ours_are_found_again(name: str) -> None:
 
 @pytest.mark.long
 def test_which_cause_of_a_nan_comes_first_is_asked_where_two_meet() -> None:
-    """A NaN in c beside infinities of both signs: one dot product in 500 with special values shows it."""
+    """A NaN in c with infinities of both signs: one dot product in 500 with special values shows it."""
     unit = golden.instruction("rdna3", "v_wmma_f32_16x16x16_bf16_w32")
     found = golden.dissect(unit, seconds=300, asks=20_000)
     assert found.wrong == 0 and found.instruction is not None, found.sentence()

@@ -1,4 +1,4 @@
-"""Keys that make no difference: what is said to answer alike does, what lies one further is told apart."""
+"""Keys that make no difference: values reported as equal answer alike, the next value does not."""
 
 from __future__ import annotations
 

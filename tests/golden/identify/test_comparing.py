@@ -235,7 +235,7 @@ def test_flags_are_compared_by_name_and_what_is_left_out_is_said() -> None:
 
 
 def test_a_flag_is_reported_where_a_nan_has_other_bits() -> None:
-    """It tells more than the bits of a NaN."""
+    """A flag says more than the bits of a NaN."""
     signals = flagged(("0x7E00", "0x7E01"))
     found = compare(flagged(), signals, budget=4000)
     assert found.flags_alone == 0 < found.nan_payloads

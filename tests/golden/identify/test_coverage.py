@@ -1,4 +1,4 @@
-"""Every code of formats that have few: which were asked is told, and those that were not are asked."""
+"""Every code of formats that have few: the codes asked are reported, and the missing ones are asked."""
 
 from __future__ import annotations
 

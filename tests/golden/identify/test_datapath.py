@@ -468,7 +468,7 @@ def test_the_sign_of_an_infinite_term_by_hand(name: str, slug: str, want: tuple[
 @pytest.mark.parametrize(
     ("slug", "want"),
     [
-        ("sum", (0x7F800000, 0xFF800000, 0xFF800000)),  # infinity counts as 2^16 beside c
+        ("sum", (0x7F800000, 0xFF800000, 0xFF800000)),  # next to c, infinity counts as 2^16
         ("finite-sum", (0xFF800000, 0xFF800000, 0x7F800000)),  # without finite terms it is 0
     ],
 )
@@ -551,7 +551,7 @@ def test_a_signalling_nan_that_is_an_infinity_by_hand() -> None:
 
 
 def test_infinities_before_nans_by_hand() -> None:
-    """Infinity beside a NaN; both infinities; a NaN alone."""
+    """Infinity with a NaN; both infinities; only a NaN."""
     ins = UNITS["packed_structs"]
     a = np.array([[0x7C00, 0x7E00, 0, 0], [0x7C00, 0xFC00, 0, 0], [0x7E00, 0, 0, 0]], np.uint16)
     operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": np.zeros(3, np.uint32)}
@@ -582,7 +582,7 @@ def test_the_sign_of_a_cancelled_sum_by_hand(slug: str, want: int) -> None:
 
 
 def test_an_overflow_seen_late_by_hand() -> None:
-    """1.5 * 2^16 keeps its fraction beside the exponent of an f16 infinity; without the fault it is one."""
+    """1.5 * 2^16 keeps its fraction, with the exponent of an f16 infinity; without the fault it is one."""
     narrow = UNITS["mode_inputs"]
     large = np.array([[0x7A00, 0x7A00]], np.uint16)  # 49152
     one, zero = np.array([[0x3C00, 0x3C00]], np.uint16), np.zeros(1, np.uint16)
@@ -793,7 +793,7 @@ def in_modes() -> tuple[Instruction, Operands]:
 
 def test_faults_of_different_modes_are_listed_each() -> None:
     """Toward zero the unit rounds down, and rounding down it makes every zero +0: what explains one mode was
-    said of the whole unit. What overflows tells in some modes alone, and is no fault of its own."""
+    reported for the whole unit. Overflow decides only in some modes, and is no fault of its own."""
     ins, operands = in_modes()
     mode, right = operands["mode"], ins.dot(**operands)
     toward_zero, down = mode & 3 == 1, mode & 3 == 2

@@ -553,7 +553,7 @@ def test_what_one_fault_explains_is_counted_of_what_it_was_held_against() -> Non
 
 
 def test_a_sentence_says_of_which_vectors_a_count_is() -> None:
-    """A slow hypothesis is tried on a part of the vectors; no other total stands beside that of the check."""
+    """A slow hypothesis is tried on a part of the vectors; the sentence names no total but the check's."""
     ins = unit("f16")
     slow = diagnosis.Hypothesis("x", "fault x", ins, remaining=3, total=400, failing=200)
     said = diagnosis.Diagnosis(ins, (slow,), 1000, 9000).sentence()

@@ -218,8 +218,8 @@ def test_special_values_that_are_left_to_the_rounding_take_the_word_with_them() 
 def test_fewer_registers_are_tried_in_the_place_of_what_stood_in_for_them(
     found: dict[str, Any], true: dict[str, Any]
 ) -> None:
-    """The words, their causes and which infinity wins are nearest to a unit that looks at c alone, but for
-    NaNs of c beside others: a word for what is found in c and another for the rest are one change."""
+    """The words, their causes and which infinity wins are nearest to a unit that looks only at c, except for
+    NaNs of c together with others: a word for what is found in c and another for the rest are one change."""
     ins = golden.instruction("rdna4", "v_dot2_f32_f16")
     own: dict[str, Any] = {"nan": 0x7FC00000, "nans": ()}
     wanted = candidate(ins, {SpecialValues: own | true, Round: {"nan": 0xFFC00000}})
@@ -340,8 +340,8 @@ def test_sums_may_hand_on_nans_that_multiply_adds_do_not() -> None:
 
 
 def test_the_next_change_is_the_one_that_explains_most() -> None:
-    """Where one change explains most, the next ones are judged beside it: products that are
-    normalised say on many questions what a conversion of a and b says on all, and stood in its way."""
+    """Where one change explains most, the next ones are judged together with it. Normalised
+    products explain many questions, a conversion of a and b explains all; the former hid the latter."""
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32")
     true = candidate(ins, {})
     bank = bank_of(true, 60)

@@ -43,7 +43,7 @@ def c_cut(a: Any, b: Any, c: Any) -> Any:
 
 
 def c_rounded(a: Any, b: Any, c: Any) -> Any:
-    """c rounded to BF16 to the nearest, ties to even: its low bits are read, and show beside ties alone."""
+    """c rounded to BF16 to the nearest, ties to even: its low bits are read, and show only at ties."""
     up = np.uint32(0x7FFF) + ((c >> np.uint32(16)) & np.uint32(1))
     return VOLTA.dot(a=a, b=b, c=np.where(c & 0x7F800000 == 0x7F800000, c, (c + up) & np.uint32(0xFFFF0000)))
 
@@ -91,7 +91,7 @@ def test_questions_carry_other_bits_where_a_format_ignores_them() -> None:
 
 
 def test_a_box_that_reads_a_bit_seldom_is_not_explained_without_it() -> None:
-    """A bit that is read beside one code of b alone: no question here turns it there."""
+    """A bit that is read only with one code of b: no question here turns it there."""
 
     def answer(a: Any, b: Any, c: Any) -> Any:
         return VOLTA.dot(a=np.where(b == 0x3555, a, a & np.uint16(0xFFFE)), b=b, c=c)
@@ -124,7 +124,7 @@ def test_bits_are_named_in_runs() -> None:
 
 
 def test_bits_that_a_sum_cuts_away_are_read_where_they_make_a_nan() -> None:
-    """Of c no sum keeps the lowest ten bits; beside an exponent of ones they tell a NaN from an infinity."""
+    """No sum keeps the lowest ten bits of c; with an exponent of ones they decide NaN or infinity."""
     formats = "{a: f16, b: f16, c: f32, d: f32}"
     text = f"unit: cut\nshape: {{k: 4}}\nformats: {formats}\nprogram: [{{fda: {{fraction_bits: 13}}}}]\n"
     cut = build_instruction(yamlfile.parse(text))

@@ -101,7 +101,7 @@ def subnormal_gives_nan(a: Array, b: Array) -> Array:
 
 
 def extended(bits: int, which: int | None = None) -> Callable[..., Array]:
-    """Products of s8 with zeros above so many bits: all of them, or one."""
+    """Products of s8 with zeros above `bits` bits: all products, or one."""
 
     def dot(a: Array, b: Array, c: Array) -> Array:
         exact = a.view(np.int8).astype(np.int64) * b.view(np.int8)

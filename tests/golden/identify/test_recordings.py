@@ -1,4 +1,4 @@
-"""Recordings as black boxes: what explains them is found without a question, what they leave open told."""
+"""Recordings as black boxes: what explains them is found without a question; what stays open is reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def opened(path: Path, arrays: Operands, k: int, formats: dict[str, str] = F16) 
 
 
 def assert_rivals(found: Found, arrays: Operands) -> None:
-    """The operands shown tell: the candidate's model answers them as told, and otherwise than the rival."""
+    """The operands shown decide: the candidate's model gives the reported answer, the rival another one."""
     assert found.instruction is not None
     for rival in found.rivals:
         if rival.operands is not None:

@@ -1,4 +1,4 @@
-"""The same question, another answer: told by cause, with the question and both answers."""
+"""The same question, another answer: reported with its cause, the question and both answers."""
 
 from __future__ import annotations
 

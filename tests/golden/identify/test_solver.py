@@ -1,4 +1,4 @@
-"""What no question told apart: a solver proves it to be the same unit, or finds operands between the two."""
+"""Two units that no question separated: a solver proves them equal, or finds operands that separate them."""
 
 from __future__ import annotations
 

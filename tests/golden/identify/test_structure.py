@@ -372,7 +372,7 @@ def test_a_nan_that_only_one_of_two_units_names_is_no_difference() -> None:
 
 
 def test_where_masks_show_no_order_sums_of_groups_may_be_fixed_point_numbers() -> None:
-    """What is aligned with them sees the exponent of their point: a small c is lost beside nothing large."""
+    """What is aligned with them sees the exponent of their point: a small c is lost without a large term."""
     by_group = "to: groups, group: {interleaved: 2}"
     text = GROUPED.format(group="{interleaved: 2}", cancelled="keeps_exponent")
     box = unit(

@@ -1,4 +1,4 @@
-"""What tells a candidate from its rivals, and what one counterexample leads to."""
+"""What distinguishes a candidate from its rivals, and what one counterexample leads to."""
 
 from __future__ import annotations
 
@@ -227,8 +227,8 @@ def test_first_questions_show_the_order_of_causes() -> None:
 
 
 def test_a_cause_between_two_others_is_one_change() -> None:
-    """An infinity times zero beside a NaN c, and beside infinite products of both signs: neither in front of
-    all causes nor behind all of them explains both."""
+    """An infinity times zero with a NaN c, and with infinite products of both signs: the cause explains both
+    neither as the first of all nor as the last."""
     true = candidate(resolve("rdna4:v_dot2_f16_f16"))
     nans = (("opposite_products", 65024), ("factor", 65085), ("c", None))
 
@@ -329,7 +329,7 @@ def test_the_result_of_an_earlier_link_is_asked_about_as_c_is() -> None:
 
 
 def kept_to_six_bits(ins: Instruction, change: Callable[[Step], list[Step]]) -> Candidate:
-    """An instruction whose results keep six bits, with other steps beside that."""
+    """An instruction whose results keep six bits, with further changes of its steps."""
 
     def changed(step: Step) -> list[Step]:
         if isinstance(step, Round) and step.to == "d":
@@ -362,8 +362,8 @@ def normalised_behind(step: Step) -> list[Step]:
 
 
 def test_what_is_kept_next_to_a_tie_is_asked_for() -> None:
-    """Of 118,911 questions of a dissection none told the two, of 9,300 fresh ones one: where results keep few
-    bits, what is cut far below them shows beside a tie alone, wherever the tie is."""
+    """Of 118,911 questions of a dissection none separated the two, of 9,300 fresh ones one did: where results
+    keep few bits, what is cut far below them shows only next to a tie, wherever the tie is."""
     ins = resolve("rdna4:v_dot2_f32_f16")
     box = kept_to_six_bits(ins, by_the_leading_bit_of_the_products)
     search = _Search(FunctionUnit.like(ins, box.dot), 1e6, 200_000, 0, None)
@@ -374,8 +374,8 @@ def test_what_is_kept_next_to_a_tie_is_asked_for() -> None:
 
 @pytest.mark.parametrize("start", ["c", "product"])
 def test_what_is_tiny_before_it_is_rounded_is_asked_for(start: str) -> None:
-    """Of 148,695 questions of a dissection none told the two, of 9,300 fresh ones one: c was not added, and
-    sums of products are seldom so near to the least normal number."""
+    """Of 148,695 questions of a dissection none separated the two, of 9,300 fresh ones one did: c was not
+    added, and sums of products are seldom so near to the least normal number."""
     ins = golden.instruction("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
     taken = candidate(ins).with_each_step(partial(replace, start=start, flush="signed"))
     assert taken is not None
@@ -391,7 +391,7 @@ def test_what_is_tiny_before_it_is_rounded_is_asked_for(start: str) -> None:
 
 
 def test_every_floor_in_the_reach_of_results_is_a_rival() -> None:
-    """-19 is told from no floor, -20 answers as none does: results keep six bits, and no sticky bit."""
+    """A floor of -19 shows, a floor of -20 does not: results keep six bits, and no sticky bit."""
 
     def unseen(step: Step) -> list[Step]:
         return [replace(step, sticky="left_out") if isinstance(step, Round) else step]
@@ -441,7 +441,7 @@ def with_floor(one: Candidate, floor: int | None) -> Candidate:
 
 @pytest.mark.parametrize("floor", [-140, -133, -129])
 def test_products_far_apart_show_floors_of_units_with_scales(floor: int) -> None:
-    """Beside a scale that puts all products at the lower end of what elements reach, no floor shows."""
+    """With a scale that puts all products at the lower end of what elements reach, no floor shows."""
     free, floored = (with_floor(candidate(SCALED), one) for one in (None, floor))
     for one, other in ((free, floored), (floored, free)):
         separating = discriminate.questions(

@@ -1,5 +1,5 @@
-"""Units of several operations, each with special values, roundings and words of NaNs of its own: what tells
-them from units of one, and the changes that lead there."""
+"""Units of several operations, each with special values, roundings and words of NaNs of its own: how they
+differ from units of one operation, and the changes that lead there."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_masks_show_the_order_where_products_overflow_early() -> None:
 
 
 def test_slices_that_masks_show_side_by_side_may_be_one_after_the_other() -> None:
-    """Where M is not far above y, all y of a slice together are not lost beside it in the next one."""
+    """Where M is not far above y, all y of a slice together are not lost against it in the next one."""
     true = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
     low, high = (tuple(k for k in range(16) if k // 2 % 2 == half) for half in (0, 1))
     side_by_side = Node((C, Node((Node(low), Node(high)))))
@@ -137,7 +137,7 @@ def test_a_word_that_is_flushed_is_read_off_what_answers_are_above_the_least_c()
 
 
 def test_a_word_for_infinite_products_of_both_signs_is_looked_for_too() -> None:
-    """Where each NaN of a or b is one in the end, what 9 does is seen beside such products alone."""
+    """Where each NaN of a or b is one in the end, only such products show what 9 does."""
     flushing = golden.instruction("armv9", "bfdot.4s")
     dot, add = flushing.program.operations
     nans = (("opposite_products", 9),)

@@ -1,5 +1,5 @@
-"""find_plan on products of plans that it was not told: seeds, spreads and shapes of their own, and arithmetic
-that no plan has."""
+"""find_plan on products of plans that it does not know: seeds, spreads and shapes of their own, and
+arithmetic that no plan has."""
 
 from __future__ import annotations
 

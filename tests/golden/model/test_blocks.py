@@ -185,8 +185,8 @@ def test_a_chain_of_more_operations_than_a_tile_holds() -> None:
 def test_multiply_adds_round_as_requested(
     simd: str, fmt: str, rounding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chains on the host's own multiply-add, which is told how to round, beside the reference: overflow,
-    zeros that cancel, subnormal results and NaNs among them."""
+    """Chains on the host's own multiply-add, in a set rounding mode, against the reference: with overflow,
+    zeros that cancel, subnormal results and NaNs."""
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
     nan = {"f32": 0x7FC00000, "f64": 0x7FF8000000000000}[fmt]
     formats = dict.fromkeys("abcd", fmt)
@@ -243,7 +243,7 @@ def test_elements_are_flushed_after_they_were_multiplied(simd: str, monkeypatch:
 
 
 def about(rng: np.random.Generator, shape: tuple[int, ...], exponent: int) -> Any:
-    """Codes of f32 of either sign with this exponent field or one beside it, many at ends of the fraction."""
+    """Codes of f32 of either sign with this exponent field or one next to it, many at the fraction's ends."""
     fraction = rng.integers(0, 1 << 23, shape)
     ends = rng.choice([0, 1, (1 << 23) - 2, (1 << 23) - 1], shape)
     fraction = np.where(rng.random(shape) < 0.5, ends, fraction)

@@ -60,9 +60,9 @@ GENERAL = [
         )
     ),
 ]
-"""What runs by the interpreter: because it has no quick form, or because it is told to."""
+"""What the interpreter runs: because it has no quick form, or because the test asks for it."""
 QUICK = [("cdna2", "v_mfma_f64_16x16x4f64"), *GENERAL[7:]]
-"""Quick forms beside those of FAMILIES: no order of NaNs, sums rounded down, scales."""
+"""Quick forms in addition to FAMILIES: no order of NaNs, sums rounded down, scales."""
 EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
 ENTRY = """
 #define AND ,

@@ -284,7 +284,7 @@ def test_a_chain_starts_from_what_fp32_does_not_hold(
 @pytest.mark.parametrize("order", [[], ["a"], ["c"], ["b", "c", "a"], ["c", "b", "a"]], ids="".join)
 @pytest.mark.parametrize("fmt", ["f16", "bf16", "f32"])
 def test_nans_of_chains(fmt: str, order: list[str], simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NaNs with payloads, quiet or not, and such as numbers make, whose word may be a signalling one; beside
+    """NaNs with payloads, quiet or not, and NaNs that numbers make, whose word may be a signalling one; with
     them the least normal number."""
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
     rng = np.random.default_rng(len(order))

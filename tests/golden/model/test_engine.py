@@ -137,7 +137,7 @@ def test_memory_layout_does_not_matter(
 def test_memory_layout_of_dots_does_not_matter(
     ins: Instruction, layout: Any, simd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So many that the last lanes stay empty; rows in one piece, and rows that are not."""
+    """A number of dot products that leaves the last lanes empty; rows in one piece, and rows that are not."""
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
     operands = stimuli.generate(ins, "narrow", 39, np.random.default_rng(5))
     operands = {name: array.reshape(3, 13, *array.shape[1:]) for name, array in operands.items()}

@@ -283,7 +283,7 @@ def test_what_alignment_cut_counts_through_the_sticky_bit_alone() -> None:
 
 
 def test_invalid_operations_of_several_terms() -> None:
-    """Zero times infinity and opposite infinities also beside a NaN, and a NaN operand if it signals."""
+    """Zero times infinity and opposite infinities, also with a NaN, and a NaN operand if it signals."""
     ins = unit(SUM % "" + ROUND % ("ieee", ""), k=2)
     minus = INFINITE | 0x8000
     assert int(ins.flags([INFINITE, QUIET], [0, ONE], 0)) == 1

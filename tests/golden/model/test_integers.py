@@ -1,4 +1,4 @@
-"""Products of integers: every format, layout and shape beside NumPy's integers, at every instruction set.
+"""Products of integers: every format, layout and shape against NumPy's integers, at every instruction set.
 
 The fast form brings codes of 8 bits to pairs of 16, or multiplies four bytes at once; what it may get wrong
 lies in strides, in the ends of rows and at the ends of formats and of 32 bits.

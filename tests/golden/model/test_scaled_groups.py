@@ -1,4 +1,4 @@
-"""Scaled groups of FP4 at the ends of everything, beside exact rationals: scales that make results subnormal
+"""Scaled groups of FP4 at the ends of all ranges, against rationals: scales that make results subnormal
 or infinite, groups that cancel, c at every border.
 
 Random operands seldom reach a result below the least normal number, or a sum of which nothing is left.

@@ -33,7 +33,7 @@ SMALL = (*tuple(GFLOAT), "e5m2fnuz", "e4m3fnuz")
 FINITE = {"f32_finite": "f32", "tf32_finite": "tf32", "bf16_finite": "bf16", "f16_finite": "f16"}
 """Formats of Tenstorrent whose largest exponent has numbers, and the IEEE formats of the same fields."""
 MAGNITUDES = {"sm32": 31, "sm11": 10}
-"""Integers as a sign and a magnitude of so many bits."""
+"""Integers as a sign and a magnitude of this many bits."""
 SIGNED = tuple(name for name in SMALL if name != "ue8m0")
 
 
@@ -245,7 +245,7 @@ def nearest_even_code(fmt: Format, value: float) -> Fraction:
 
 @pytest.mark.parametrize("name", ["e5m2", "e4m3fnuz", "e2m1"])
 def test_from_float_rounds_to_nearest_even_between_all_neighbours(name: str) -> None:
-    """Each midpoint of two neighbours, and the doubles just beside it:
+    """Each midpoint of two neighbours, and the doubles next to it:
     a second rounding would break these."""
     fmt = get_format(name)
     finite = sorted({fmt.decode(code).value for code in range(fmt.largest + 1)})

@@ -84,7 +84,7 @@ RIGHT = {
 @pytest.mark.parametrize("align", list(RIGHT))
 def test_where_the_or_of_what_is_cut_rounds_rightly(align: str, final: str) -> None:
     """What the meaning of `cut: sticky_or` says, against exact rationals: a term of the other sign cut toward
-    zero is told of as if it were of the sum's."""
+    zero counts as if it had the sum's sign."""
     ins = unit_files.build_instruction(yamlfile.parse(ADDER.format(align=align, final=final)))
     rng, f16 = np.random.default_rng(4), Ieee("f16")
     large = rng.integers(18 << 10, 31 << 10, 600).astype(np.uint16)

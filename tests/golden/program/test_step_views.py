@@ -59,7 +59,7 @@ def test_the_words_of_a_step_change_with_each_of_its_fields(name: str) -> None:
 
 
 def test_the_words_of_other_fields() -> None:
-    """What no shipped step has beside its other values."""
+    """Values that no shipped step has together with its others."""
     fma = Fma(to="d", format=get_format("f32"), rounding="up")
     assert "subnormal results become +0" in step_text(replace(fma, flush="positive"))
     total = Sum(of=("c", "addends"), to="total")

@@ -257,7 +257,7 @@ def plain_site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def test_the_site_does_not_depend_on_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plain_site: dict[str, bytes], environment: dict[str, str]
 ) -> None:
-    """Byte by byte, in a folder with a space, readable by its owner alone; its progress is told, too."""
+    """Byte by byte, in a folder with a space, readable only by its owner; its progress is reported, too."""
     set_environment(monkeypatch, environment)
     small(monkeypatch, GREEK)
     reported: list[str] = []

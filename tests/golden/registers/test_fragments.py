@@ -345,7 +345,7 @@ def test_mxf4_low_nibble_is_even_k() -> None:
     assert registers[0, 0] == 0xC3 and np.count_nonzero(registers) == 1
 
 
-# Sparse metadata, from chunk to bits: {a: {k: ...}} as section 9.7.14.6 tells it.
+# Sparse metadata, from chunk to bits: {a: {k: ...}} as section 9.7.14.6 describes it.
 
 
 def metadata_place(bits: int, chunks: int, row: int, chunk: int, f: int) -> tuple[int, int]:

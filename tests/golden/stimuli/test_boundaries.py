@@ -79,7 +79,7 @@ MULTIPLY = """  - multiply: {to: products}
 def test_a_lone_product_rounds_up_to_the_least_normal_and_has_each_sticky_bit(
     tmp_path: Path, name: str
 ) -> None:
-    """A unit without c: every bit below half of the last place, alone beside a half that ties to even."""
+    """A unit without c: every single bit below half of the last place, next to a half that ties to even."""
     fmt = get_format(name)
     operands = vectors(own(tmp_path, f"a: {name}, b: {name}, d: {name}", 1, MULTIPLY)).operands
     fields = {}
@@ -193,7 +193,7 @@ def test_dropped_bits_of_tf32_occur_with_every_class() -> None:
         zero = (kept[one] == 0) & dropped[one] & (kept[other] == 0x7F800000)
         assert np.count_nonzero(zero.any(axis=1)) >= LEAST
     assert min(np.mean(dropped[name]) for name in "ab") > 0.3
-    # Each factor alone is the zero of a product, beside a larger one of its own side.
+    # Each factor is the only zero of a product, with a larger factor on its own side.
     for one, other in ("ab", "ba"):
         finite = np.where(kept[other] < 0x7F800000, kept[other], 0)
         live = (kept["a"] > 0) & (kept["b"] > 0)
@@ -363,7 +363,7 @@ def test_a_sum_that_carries_far_has_the_last_bit_next_to_a_tie(tmp_path: Path, k
 
 def test_one_bit_alone_is_cut_at_every_place_below_c() -> None:
     """NVFP4: one product, which scales make a power of two, at each distance below what an alignment of 35
-    fraction bits keeps beside c. The kind has a twelfth of the default vectors."""
+    fraction bits keeps next to c. The kind has a twelfth of the default vectors."""
     name = f"{MX}64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
     ins = golden.instruction(*name.split(":", 1))
     operands = generate(ins, "cut_bits", COUNT // 12, np.random.default_rng(1))

@@ -202,7 +202,7 @@ def test_near_overflow_crosses_the_edge() -> None:
 
 
 def test_tie_is_a_tie() -> None:
-    """Most rows are exactly half way between two float32 numbers, some just beside."""
+    """Most rows are exactly half way between two float32 numbers, some next to it."""
     operands = draw("tie")
     a, b, c = values(HMMA, operands)
     halves = close = 0
@@ -526,7 +526,7 @@ def test_every_kind_draws_for_a_c_without_sign(tmp_path) -> None:
 @pytest.mark.parametrize("name", ["mxf8f6f4*m128n8k32*e4m3.e5m2", "mxf8f6f4*m128n8k32*e2m1.e2m1", "mxf4.*"])
 def test_floors_of_block_scaled_units_show(name: str) -> None:
     """Products of a block have one scale: all lay at the lower end of what elements reach, and none below a
-    floor. No vector told a unit without a floor."""
+    floor. No vector showed a unit without a floor."""
     ins = next(i for i in golden.instructions("blackwell") if fnmatch(i.name, f"*{name}*"))
     operands = draw("floor_edge", ins, 2000)
     wanted = ins.dot(**operands)

@@ -1,4 +1,4 @@
-"""Studies that ask a chip beside the models: what another chip does otherwise is seen, and said."""
+"""Studies that ask a chip in addition to the models: a difference of another chip is seen and reported."""
 
 from __future__ import annotations
 

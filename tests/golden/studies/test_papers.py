@@ -76,7 +76,7 @@ RULES = {
 
 @pytest.mark.parametrize("case", as_published.CASES, ids=lambda case: case.file)
 def test_a_published_unit_is_the_papers_sentences(case: as_published.Case) -> None:
-    """On random operands, and on the dot product that tells the two apart."""
+    """On random operands, and on the dot product that distinguishes the two."""
     rule, unit = RULES[case.file], case.published
     many = as_published.drawn(unit, 300)
     one = case.operands()

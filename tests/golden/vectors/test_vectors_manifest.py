@@ -251,7 +251,7 @@ def test_what_is_no_manifest(text: bytes, tmp_path: Path) -> None:
 
 
 def test_an_endless_count_is_not_drawn(tmp_path: Path) -> None:
-    """A manifest of schema 1 that speaks of 10**15 vectors, beside a file of a few lines."""
+    """A manifest of schema 1 that claims 10**15 vectors, next to a file of a few lines."""
     file, good = written(tmp_path, "readmemh")
     count = 10**15
     parts = [dict(part) for part in good["parts"]]

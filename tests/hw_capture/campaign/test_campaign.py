@@ -64,8 +64,8 @@ needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed")
 
 
 def blocks_of(ins, name, whole):
-    """The blocks of an operand of a tile: A's below one another, B's beside one another, of C and D those on
-    the diagonal."""
+    """The blocks of an operand of a tile: A's below one another, B's next to one another, of C and D the
+    blocks on the diagonal."""
     rows = [slice(None) if name == "b" else slice(i * ins.m, (i + 1) * ins.m) for i in range(ins.blocks)]
     columns = [slice(None) if name == "a" else slice(i * ins.n, (i + 1) * ins.n) for i in range(ins.blocks)]
     return np.stack([whole[place] for place in zip(rows, columns, strict=True)])

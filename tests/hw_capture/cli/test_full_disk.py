@@ -1,5 +1,5 @@
 """A full disk: one line and status 2 from every command that writes, the earlier file as it was, nothing
-left beside it."""
+left next to it."""
 
 from __future__ import annotations
 

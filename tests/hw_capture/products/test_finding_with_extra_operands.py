@@ -1,4 +1,4 @@
-"""find_plan of products with metadata and scales: an H100's, and those of plans that it was not told."""
+"""find_plan of products with metadata and scales: an H100's, and products of plans that it does not know."""
 
 from __future__ import annotations
 

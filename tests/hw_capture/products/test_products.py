@@ -1,4 +1,4 @@
-"""Whole products that libraries computed on an H100 (vectors/kernels) and on an H200 (its held_out), beside
+"""Whole products that libraries computed on an H100 (vectors/kernels) and on an H200 (its held_out), against
 golden.gemm."""
 
 from __future__ import annotations
@@ -208,8 +208,8 @@ def test_f64_with_one_row_or_column(k: int, chains: list[slice]) -> None:
 
 
 def test_f32_with_one_row_times_b_row_by_row() -> None:
-    """cuBLAS's gemvx, 1 x 64 x 777: 32 chains that take every 32nd element, added in halves; told of
-    1 x 192 x 4096 by questions."""
+    """cuBLAS's gemvx, 1 x 64 x 777: 32 chains that take every 32nd element, added in halves, as questions
+    with 1 x 192 x 4096 showed."""
     one = next(x for x in VECTORS if "gemvx" in "".join(x.kernels))
     operands = one.case.operands()
     assert record.digest(operands) == one.operands
@@ -259,7 +259,7 @@ def of_dot_kernel(one: record.Recorded, blocks: int | None = None) -> np.ndarray
 
 
 def test_f64_that_is_dealt_out_to_nine_blocks() -> None:
-    """448 x 128 x 3200: the blocks' sums are added as golden.sum_tree told it on an H200; no order in words
+    """448 x 128 x 3200: the blocks' sums are added as golden.sum_tree showed on an H200; no order in words
     gives these bits."""
     one = next(x for x in HELD_OUT.values() if (x.case.a, x.case.k) == ("f64", 3200))
     found = explain.explain(one.case, one.case.operands(), one.d)

@@ -1,4 +1,4 @@
-"""Triton's tl.dot in the types beside those of `cases`: the cases, and the plans that are tried on them.
+"""Triton's tl.dot in the types that `cases` lacks: the cases, and the plans that are tried on them.
 What a GPU answers is made here by golden.gemm, or by hand; test_products.py has a recording."""
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def test_results_are_explained_and_others_are_not(case: Case) -> None:
 
 
 def test_plans_of_one_type_differ() -> None:
-    """A recording tells which one it was: the sums in f16 from those rounded to f16 at last, promotions after
-    32 elements from those after 128 and none, and the precisions from each other."""
+    """A recording shows which plan it was: it separates sums in f16 from sums rounded to f16 at the end,
+    promotions after 32 elements from promotions after 128 and none, and the precisions from each other."""
     groups: dict[tuple[str, str], dict[str, npt.NDArray[Any]]] = {}
     drawn = {(case.a, case.b): case.operands() for case in SHORT}
     for case in SHORT:

@@ -1,4 +1,4 @@
-"""Wrong register layouts: the committed results refute them, and results that could not are told apart."""
+"""Wrong register layouts: the committed results refute them, and results that could not are reported."""
 
 from __future__ import annotations
 

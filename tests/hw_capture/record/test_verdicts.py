@@ -494,7 +494,7 @@ def test_a_profile_of_results_that_were_never_written(monkeypatch: pytest.Monkey
 
 
 def test_whole_tiles_of_a_gpu_are_asked_as_dot_products_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also so many that they fill no execution of four blocks."""
+    """Also a number that fills no execution of four blocks."""
     ins = golden.instruction("cdna3", "v_mfma_f32_4x4x4_16b_f16")
     assert ins.blocks > 1
     monkeypatch.setattr(unit, "target_for", lambda architecture, facts: "")

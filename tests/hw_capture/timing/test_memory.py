@@ -51,7 +51,7 @@ def test_a_flow_whose_loads_left_the_loop_is_refused() -> None:
 @needs_nvcc
 def test_every_loop_compiles_and_holds_its_instruction() -> None:
     codes = loops.kernels(toolchain.disassemble(bench.build("sm_90a").cubin))
-    for operator in bench.LEVELS:  # beside the chase, the loads that bring its data near
+    for operator in bench.LEVELS:  # with the chase, the loads that bring its data near
         names = codes[f"ld_global_{operator}_u64"].names()
         assert sum(name.startswith("LDG") for name in names) > programs.UNROLL
 

@@ -177,7 +177,7 @@ def _built(name: str, link: str, extra: dict[str, int]) -> programs.Built:
 
 @pytest.fixture
 def result() -> Result:
-    """An add in 4 cycles, a mad in 4.5, and an and of 4 cycles with a mad beside it."""
+    """An add in 4 cycles, a mad in 4.5, and an and of 4 cycles with an additional mad."""
     found = Result(Conditions({"name": "NVIDIA Test"}, {}, {}, 1980.0, {"fns.b32": "changed: nothing"}))
     for name, link, extra, cycles in (
         ("add.u32", "crossed", {}, 4.0),

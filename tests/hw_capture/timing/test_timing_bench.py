@@ -463,7 +463,7 @@ def sun_file(tmp_path, monkeypatch):
 
 
 def test_the_comparison_has_both_loops(sun_file) -> None:
-    """Ours and theirs next to the printed figure; the ratio is ours, that of theirs stands beside it."""
+    """Ours and theirs next to the printed figure; the ratio is ours, with theirs next to it."""
     ours = tables.load(sun_file)
     found = {
         (p.theirs.quantity, p.theirs.warps, p.theirs.ilp): p

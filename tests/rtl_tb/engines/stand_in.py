@@ -56,7 +56,7 @@ def compile_to(program: str) -> None:
 
 
 def simulate(program: Path) -> None:
-    """Runs it; an `$error` is told in the words of the simulator."""
+    """Runs it; an `$error` is printed as the simulator prints it."""
     words = [word for word in GIVEN if word.startswith("+")]
     done = subprocess.run(["vvp", "-n", str(program), *words], capture_output=True, text=True)
     prefix = {"testbench": "Error: ", "vsim": "# ** Error: ", "xrun": "xmsim: *E,ASRTST "}[NAME]

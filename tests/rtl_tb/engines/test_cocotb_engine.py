@@ -151,7 +151,7 @@ def test_results_from_before_a_reset(dut: Dut, simulator: str) -> None:
         dut, simulator, vectors(400, STALE, 5), Traffic(resets=1)
     )  # the first has idle cycles behind it
     assert kinds(outcome) == {"stale_after_reset"}
-    # They are told apart: what was sent again is answered right.
+    # They are distinguished: what was sent again is answered right.
     assert np.array_equal(outcome.actual, vectors(400, STALE, 5).d)
 
 

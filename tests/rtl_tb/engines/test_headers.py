@@ -53,7 +53,7 @@ def test_without_a_place_or_with_cpp_there_is_none(tmp_path: Path, monkeypatch: 
 def test_objects_of_the_runtime_are_kept_until_a_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of other options, of a source that changed and of damaged ones nothing is taken; nor beside ccache."""
+    """Nothing is taken with other options, from a changed source or a damaged object, or with ccache."""
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
     simulator = simulators.verilator()
     simulator = dataclasses.replace(simulator, env={**simulator.env, "OBJCACHE": ""})

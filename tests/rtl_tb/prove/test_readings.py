@@ -259,7 +259,7 @@ BRANCHES = {
 
 @pytest.mark.parametrize("name", BRANCHES)
 def test_a_branch_that_changes_the_netlist_is_refused(name: str, tmp_path: Path) -> None:
-    """It stands in a header beside the unit, of any suffix."""
+    """It is in a header next to the unit, of any suffix."""
     (tmp_path / "defs.inc").write_text(BRANCHES[name])
     text = '`include "defs.inc"\n' + taken("right ^ 32'(k)")
     with pytest.raises(Unreadable, match=rf"defs\.inc:\d+: as {name.split()[0]} reads it"):

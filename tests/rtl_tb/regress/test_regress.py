@@ -186,7 +186,7 @@ EDITS = [edit_rtl, edit_header, edit_unit, edit_description, nearer_header]
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_whatever_changes_in_a_unit_changes_its_digest(tmp_path, edit):
     small.write_small(tmp_path)
-    for name in ("near", "far"):  # what stands beside the source would come first
+    for name in ("near", "far"):  # a file next to the source would come first
         (tmp_path / name).mkdir()
     (tmp_path / "far" / "part.svh").write_text("// a header\n")
     (tmp_path / "small.sv").write_text('`include "part.svh"\n' + small.RTL)
@@ -199,7 +199,7 @@ def test_whatever_changes_in_a_unit_changes_its_digest(tmp_path, edit):
 
 
 def test_a_header_that_the_other_simulator_alone_finds_counts_too(tmp_path):
-    """Verilator looks into the include folders first, Icarus beside the source."""
+    """Verilator looks into the include folders first, Icarus into the folder of the source."""
     small.write_small(tmp_path)
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / "part.svh").write_text("// a header\n")
