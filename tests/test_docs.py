@@ -293,7 +293,7 @@ def keys_shown(heading: str) -> set[str]:
 
 
 def test_schema_page_holds_every_key() -> None:
-    """The keys that reading spec/examples asks for, and those of operations by their list in the loader."""
+    """The keys that reading spec/examples asks for, and keys of operations by their list in the loader."""
     examples = [yamlfile.read(path) for path in sorted((ROOT / "spec" / "examples").glob("*.yaml"))]
     for example in examples:
         unit_files.build_instruction(example)

@@ -35,7 +35,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("source") / "tree"
     shutil.copytree(ROOT, tree, ignore=NOT_SOURCE)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(tree)]
-    quick = os.environ | {"CFLAGS": "-O0"}  # its results are those of the core that the other tests run
+    quick = os.environ | {"CFLAGS": "-O0"}  # its results equal those of the core that the other tests run
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=quick)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return folder
@@ -215,7 +215,7 @@ def test_the_first_example_runs_where_a_user_runs_it(installed: Path, tmp_path: 
 
 @pytest.mark.long
 def test_installed_wheel_has_every_page(installed: Path, tmp_path: Path) -> None:
-    """The pages of the site are those of a checkout but for the list of the captured vectors, which the
+    """The pages of the site equal a checkout's except the list of the captured vectors, which the
     wheel does not have."""
     code = "import golden.publish.sphinx_source as s; print(*(p.path for p in s.all_pages()), sep=chr(10))"
     pages = set(run(tmp_path, installed / "python", "-c", code).splitlines())

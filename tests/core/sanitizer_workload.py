@@ -2,10 +2,10 @@
 tests/core/test_sanitizers.py runs it as a script, with the names of the instructions on standard input.
 
 One instruction per sequence of steps and width of the elements, or of each (architecture, family, sequence of
-algorithms), a batch of three matrices of random bits,
-once contiguous and again through transposed and broadcast views, so that every stride is in use, those of
-the batch at odd addresses, too, then on the general interpreter (with status flags, too), then as dot
-products, then with every register observed. Prints what it did as JSON.
+algorithms), a batch of three matrices of random bits:
+once contiguous; again through transposed and broadcast views, so that every stride is in use, the batch's
+at odd addresses, too; then on the general interpreter (with status flags, too); then as dot products; then
+with every register observed. Prints what it did as JSON.
 """
 
 from __future__ import annotations

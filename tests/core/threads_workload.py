@@ -1,6 +1,6 @@
 """Calls of several threads at once, whose threads of the core come and go, and forks between them.
 
-Prints the results that differ from those of one thread, and from a child process: none.
+Prints the results that differ from the results of one thread, and from a child process: none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COUNTS = (1 << 12, 40_001, 1 << 17)
 
 
 def case(architecture: str, name: str, count: int) -> Callable[[int], int]:
-    """Results of a unit's dot that are not those of calls too short for a second thread, over some calls."""
+    """Results of a unit's dot that differ from calls too short for a second thread, over some calls."""
     ins = golden.instruction(architecture, name)
     operands = stimuli.generate(ins, "random_bits", count, np.random.default_rng(count))
     parts = ({x: codes[i : i + 1000] for x, codes in operands.items()} for i in range(0, count, 1000))

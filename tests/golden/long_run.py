@@ -9,7 +9,7 @@ import pytest
 
 
 def long_after(count: int, values: Iterable[Any], ids: Sequence[str] | None = None) -> list[Any]:
-    """The values of a parameter (or tuples of them); those behind the first `count` are marked `long`."""
+    """The values of a parameter (or tuples of them); values after the first `count` are marked `long`."""
     return [
         pytest.param(
             *(value if isinstance(value, tuple) else (value,)),

@@ -156,7 +156,7 @@ class UnitWriter:
         return self.maybe(0.2, self.rng.choice(("saturate", "saturate", "ieee")))
 
     def aside(self) -> random.Random:
-        """Draws of their own: those of the other keys stay what they were."""
+        """Draws of their own: the draws of the other keys stay what they were."""
         return random.Random(str(self.rng.getstate()[1][-8:]))
 
     def multiply(self) -> None:

@@ -21,7 +21,7 @@ class Tiles:
     def __init__(
         self, ins: Instruction, rng: np.random.Generator, m: int = 0, n: int = 0, batch: int = 0
     ) -> None:
-        """`m`, `n`: of the matrices, where they are not those of the instruction; `batch`: how many."""
+        """`m`, `n`: of the matrices, where they differ from the instruction's; `batch`: how many."""
         self.ins, self.rng = ins, rng
         batch = batch or (2 if ins.m * ins.n <= 256 and not m else 1)
         rows = ins if not m else replace(ins, m=m, n=n)

@@ -1,8 +1,8 @@
 """Compiled units that tests share: the same text is compiled once in a test run, wherever a test put it.
 
-A build is named by the places of its files, too. Here those below a test's own folder count by what follows
-it, so that the same unit in the folders of two tests is one build. A unit that prints where it lies
-(`$fatal`, `__FILE__`) keeps its place.
+A build is named by the places of its files, too. Here a place below a test's own folder counts by what
+follows the folder, so that the same unit in the folders of two tests is one build. A unit that prints where
+it lies (`$fatal`, `__FILE__`) keeps its place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The schema's faulty behaviours: the two models agree on random units with them, and known answers hold.
 
-docs/diagnosis.md describes the keys. The units are those of test_fuzz.py with keys added at random.
+docs/diagnosis.md describes the keys. The units come from test_fuzz.py, with keys added at random.
 """
 
 from __future__ import annotations

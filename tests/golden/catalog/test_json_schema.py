@@ -178,7 +178,7 @@ def named(path: Path) -> None:
 
 @pytest.mark.long
 def test_whatever_the_loader_takes_is_valid() -> None:
-    """Random units over every key: the schema refuses none of those that load."""
+    """Random units over every key: the schema refuses none that loads."""
     check = validator("unit")
     for seed in range(40):
         text, ins = accepted(any_unit, seed)

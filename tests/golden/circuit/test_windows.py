@@ -26,7 +26,7 @@ ROUNDINGS = ("nearest_even", "toward_zero", "up", "down")
 
 
 def ends(fmt: Format, exponents: range) -> list[int]:
-    """Codes of some exponent fields, whose fractions are those at which carries and cancellations begin."""
+    """Codes of some exponent fields, with the fractions at which carries and cancellations begin."""
     last = (1 << fmt.fraction_bits) - 1
     fractions = (0, 1, last >> 1, last - 1, last)
     return [field << fmt.fraction_bits | each for field in exponents for each in fractions]
@@ -74,7 +74,7 @@ def test_terms_of_every_distance_are_added_exactly(
     ins = resolve(str(file))
     fa, fc, fd = (ins.formats[name] for name in "acd")
     middle = 1 << (fa.exponent_bits - 1)
-    # Factors at both ends of their exponents and in the middle; every exponent of c, or those around.
+    # Factors at both ends of their exponents and in the middle; every exponent of c, or the ones around.
     some = [*range(2), *range(middle - 1, middle + 1), (1 << fa.exponent_bits) - 2]
     factors = [ends(fa, range(one, one + 1)) for one in some]
     pairs = [

@@ -706,7 +706,7 @@ def test_completing_reads_one_command(
 
 
 def test_looking_at_a_unit_loads_no_other_package() -> None:
-    """Neither those that bring commands, nor Pydantic, with which some versions of typer read values."""
+    """Neither the packages that bring commands, nor Pydantic, which some versions of typer use."""
     text = (
         "import sys; sys.argv = ['mmagold', 'show', 'hopper:HMMA.16816.F32']; import golden.cli.app as app\n"
     )

@@ -1,4 +1,4 @@
-"""The seconds of each stage that `--timings` gives: those of the clock between two names."""
+"""The seconds of each stage that `--timings` gives: the clock's seconds between two names."""
 
 from __future__ import annotations
 

@@ -159,8 +159,7 @@ FOUND = (
     *("dot_then_add", "square_tree", "forgetful_infinity", "narrow_sum", "no_subnormal_c", "block_scaled"),
     *("jammed", "sparse_top", "sixteen_bit_dots"),
 )
-"""Of the thirty units of datapaths.py those that are found; the last three were not when they were first
-tried."""
+"""The units of datapaths.py that are found, of thirty; the last three were not found when first tried."""
 
 
 @pytest.mark.parametrize("name", long_after(0, FOUND))

@@ -1,4 +1,4 @@
-"""Where a unit is wrong: the conditions that are found are those that were planted, and none by chance."""
+"""Where a unit is wrong: the planted conditions are found, and none by chance."""
 
 from __future__ import annotations
 

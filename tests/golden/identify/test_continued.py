@@ -122,7 +122,7 @@ def test_an_unwritable_file_is_reported_before_the_search(tmp_path: Path) -> Non
 
 
 def test_the_groups_that_were_asked_for_are_known_again(tmp_path: Path) -> None:
-    """Nothing but their questions shows them, and those are not asked again."""
+    """Only their questions show them, and these are not asked again."""
     path, box = tmp_path / "kept.npz", unit(wrapping, k=4)
     first, again = (dissecting._Search(box, 60, 8_000, 0, None) for _ in range(2))
     first.groups = Groups(((0, 2), (1, 3)))

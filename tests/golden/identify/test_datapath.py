@@ -1,5 +1,5 @@
-"""The datapath with taps: without faults it is the core, and its faults are those that exact arithmetic by
-hand says."""
+"""The datapath with taps: without faults it is the core, and its faults give what exact arithmetic by
+hand gives."""
 
 from __future__ import annotations
 
@@ -712,7 +712,7 @@ def test_a_subnormal_number_that_is_taken_for_zero_by_hand(name: str) -> None:
 
 @pytest.mark.parametrize(("slug", "wraps"), [("place", [True, False]), ("exponent", [True, True])])
 def test_an_exponent_of_a_product_that_wraps_by_hand(slug: str, wraps: list[bool]) -> None:
-    """The fields of 16 and 1 are 19 and 15, 32 above the two least ones; those of 4 and 1 are 30 above."""
+    """The fields of 16 and 1 are 19 and 15, 32 above the two least ones; for 4 and 1 they are 30 above."""
     ins = UNITS["per_pair_grid"]
     a, b = np.zeros((2, 8), np.uint16), np.zeros((2, 8), np.uint16)
     a[:, 0], b[:, 0] = (0x4C00, 0x4400), 0x3C00

@@ -30,7 +30,7 @@ ALL = np.ones(1200, np.bool_)
 
 
 def changed(name: str, bits: Bits, ins: Instruction = FMA, operands: Operands = OPERANDS) -> Bits:
-    """The flags of the unit with those bits of one of them turned."""
+    """The flags of the unit with these bits of one flag turned."""
     return np.asarray(ins.flags(**operands) ^ (bits.astype(np.uint8) << np.uint8(ins.status.index(name))))
 
 
@@ -232,7 +232,7 @@ def test_what_takes_the_mode_of_another_vector_is_named(late: int, word: str) ->
 
 
 def test_a_flag_that_the_fault_of_d_makes_is_no_fault_of_its_own() -> None:
-    """The mode loses a bit: d and flags are those of another mode, and one hypothesis explains both."""
+    """The mode loses a bit: d and flags belong to another mode, and one hypothesis explains both."""
     ins = build_instruction(parse(IN_MODES))
     operands = default_set(ins, 6000, seed=5).operands
     mixed = operands | {"mode": operands["mode"] & 3}

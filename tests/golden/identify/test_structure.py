@@ -256,7 +256,7 @@ def test_few_large_answers_show_a_factor_as_long_as_small_ones_agree() -> None:
 
 
 def test_no_unit_has_more_maxima_than_the_core_holds() -> None:
-    """Steps that nobody wrote in YAML are held to the same count as those of a file."""
+    """Steps that nobody wrote in YAML are held to the same count as steps of a file."""
     start = as_candidate(unit(PLAIN))
     (operation,) = start.operations
     many = tuple(Maximum(("products", "c"), False, plus, None) for plus in range(5))
@@ -414,8 +414,8 @@ def test_signs_that_are_turned_and_bits_that_no_result_has_are_seen_before_order
 
 
 def test_in_a_chain_that_turns_the_sum_so_far_each_product_has_a_sign_of_its_own() -> None:
-    """Products of the first operation come out as they are, those of the second one turned; no program of one
-    operation does that."""
+    """Products of the first operation keep their sign, products of the second one change it; no program of
+    one operation does that."""
     made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
     two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
     true = two.with_each_step(lambda s: replace(s, negate="both") if isinstance(s, Multiply) else s)
@@ -577,7 +577,7 @@ def test_which_products_are_added_before_they_are_cut_shows_below_the_last_bit()
 
 
 def test_a_chain_that_loses_what_it_made_before_is_seen_by_products_that_no_answer_shows() -> None:
-    """Those of the first operation: what stands in the place of c is left out."""
+    """Products of the first operation: what is in the place of c is left out."""
     made = skeletons(signature_of(unit(PLAIN.replace("{k: 2}", "{k: 4}"))), None)
     two = next(one for one in made if len(one.operations) == 2 and one.operations[1].k_index)
     true = uncounted(two, "c", linked=True)

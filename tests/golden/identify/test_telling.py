@@ -124,7 +124,7 @@ def test_a_candidate_is_held_against_earlier_rounds() -> None:
 
 
 def test_a_neighbour_is_a_rival_where_no_question_excluded_it() -> None:
-    """Ordinary operands show nothing of overflow and subnormal results; those of every kind do."""
+    """Ordinary operands show nothing of overflow and subnormal results; operands of every kind do."""
     ins = golden.instruction("ampere", "HMMA.16816.F32")
     own, narrow = candidate(ins), Bank(signature_of(ins).stateless)
     operands = stimuli.generate(ins, "narrow", 200, np.random.default_rng(1))

@@ -102,7 +102,7 @@ def wide(steps: list[dict[str, Any]], formats: dict[str, Any], **keys: Any) -> I
 
 @pytest.mark.parametrize("simd", instruction_sets())
 def test_which_units_have_blocks_of_two_words(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Floats of 64 bits, but for those whose codes fill the word; no register of a width."""
+    """Floats of 64 bits, except formats whose codes fill the word; no register of a width."""
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
     here = 0 if simd == "portable" else WIDE
     assert block_fit(golden.load_instruction(ROOT / "bench" / "interpreted.yaml")) == here

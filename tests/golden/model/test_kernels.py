@@ -296,7 +296,7 @@ def test_chains_of_one_product_leave_their_operands_alone(
     fmt: str, simd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row of B has gaps behind it; a thread runs tiles of many matrices after one of a single matrix. It
-    once copied those of B to where that had been read, the caller's."""
+    once wrote rows of B into the caller's array, which it had read in place."""
     monkeypatch.setenv("MMAGOLD_SIMD", simd)
     monkeypatch.setenv("MMAGOLD_THREADS", "2")
     step = {"fma": {"to": "d", "rounding": "nearest_even", "nan": 0x7FC00000, "start": "c"}}

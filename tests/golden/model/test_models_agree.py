@@ -52,7 +52,7 @@ def all_representatives() -> dict[tuple[Any, ...], Instruction]:
 
 
 def representatives(architecture: str) -> list[Instruction]:
-    """Those that no earlier architecture has."""
+    """The instructions of an architecture whose arithmetic no earlier one has."""
     return [ins for ins in all_representatives().values() if ins.architecture == architecture]
 
 

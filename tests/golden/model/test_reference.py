@@ -182,7 +182,7 @@ def integer_rows() -> list[tuple[str, str, Oracle]]:
 
 
 def runs() -> list[tuple[str, str, Oracle]]:
-    """The rows of the table, but of those that would compare the same two computations one alone."""
+    """The rows of the table, but only one of the rows that would compare the same two computations."""
     chosen: dict[tuple[Any, ...], tuple[str, str, Oracle]] = {}
     for architecture, name, oracle in table():
         ins = golden.instruction(architecture, name)

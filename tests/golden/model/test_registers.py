@@ -1,4 +1,4 @@
-"""The registers that the core shows are those of the reference, number by number, for every field of every
+"""The registers that the core shows equal the reference's, number by number, for every field of every
 step."""
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def elements(shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np
 
 
 def operands(ins: Instruction, batch: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Matrices whose scales, in every second one, are of a few of those above."""
+    """Matrices; every second one takes its scales from a few of the values above."""
     shapes = ins.operand_shapes(matrices=True)
     given: dict[str, Any] = {"a": elements((batch, *shapes["a"]), rng)}
     given["b"] = elements((batch, *reversed(shapes["b"])), rng).swapaxes(-1, -2)

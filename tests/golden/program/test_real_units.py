@@ -1,5 +1,5 @@
-"""Units of other vendors, those that spec/examples writes and those of the catalogue, against models written
-from their descriptions alone, in exact rationals (tests/golden/real_units.py)."""
+"""Units of other vendors, of spec/examples and of the catalogue, against models written only from
+their descriptions, in exact rationals (tests/golden/real_units.py)."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def every_answer(unit: Instruction) -> Bits:
 
 
 OF_ALL_BITS = ("terms in another order", "cut downwards", "a floor beneath every exponent")
-"""Those that are tried with all bits, too, where less is cut; the others take the solver longer."""
+"""The pairs that are tried with all bits, too, where less is cut; the others take the solver longer."""
 
 
 @pytest.mark.parametrize(

@@ -220,8 +220,7 @@ def test_an_operation_that_does_not_exist_is_refused() -> None:
 
 
 def units() -> Iterator[Instruction]:
-    """One instruction of each group of every architecture, those with the same program once, and the
-    custom examples."""
+    """One instruction of each group of every architecture, each program once, and the custom examples."""
     seen = set()
     for architecture in golden.architectures():
         for group in groups(architecture):

@@ -652,7 +652,7 @@ def test_ldmatrix_m16n16_trans_b8(count: int) -> None:
     theirs = np.empty_like(matrices)
     theirs[:, named] = matrices
     # It then makes (0.x, 0.y, 1.x, 1.y), (0.z, 0.w, 1.z, 1.w) of registers 0 and 1. The bits of a value have
-    # the strides 128, 64 and 1024, those of a lane 256 and 8: rows of 16 bytes.
+    # the strides 128, 64 and 1024, a lane's strides 256 and 8: rows of 16 bytes.
     permuted = bytes_of.reshape(32, count, 8)[..., [0, 1, 4, 5, 2, 3, 6, 7]].reshape(32, count, 2, 2, 2)
     for lane, j, high, column, row in np.ndindex(32, count, 2, 2, 2):
         bit = 256 * (lane & 3) + 8 * (lane >> 2) + 128 * row + 64 * column + 1024 * high

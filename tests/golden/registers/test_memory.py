@@ -42,7 +42,7 @@ def offset(modes: list[tuple[int, int]], row: int, col: int) -> int:
 @pytest.mark.parametrize("swizzle", SWIZZLES)
 @pytest.mark.parametrize(("bits", "by_column"), [(16, False), (8, False), (32, False), (16, True)])
 def test_every_element_lies_where_cutes_layouts_have_it(swizzle: int, bits: int, by_column: bool) -> None:
-    """And Swizzle<B, 4, 3> of the byte address: bits 4 to 4 + B - 1 XOR those three higher."""
+    """And Swizzle<B, 4, 3> of the byte address: bits 4 to 4 + B - 1 XOR the bits three higher."""
     k = 256 // bits
     tile = SharedTile(64, k, bits, swizzle, by_column)
     leading, stride = (8 * one // bits for one in tile.offsets)

@@ -200,7 +200,7 @@ def test_dropped_bits_of_tf32_occur_with_every_class() -> None:
         largest = np.where(live, finite, 0).max(axis=1, keepdims=True)
         close = (kept[one] == 0) & (finite > largest + (64 << 23)) & (largest > 0)
         assert np.count_nonzero(close.any(axis=1)) >= LEAST
-    # c alone has each exponent that is one bit apart from those of zeros and of infinities.
+    # Only c has each exponent that is one bit apart from the exponents of zeros and of infinities.
     alone = ((kept["a"] == 0) | (kept["b"] == 0)) & (kept["a"] < 0x7F800000) & (kept["b"] < 0x7F800000)
     fields = np.bincount(operands["c"][alone.all(axis=1)] >> 23 & 0xFF, minlength=256)
     assert min(fields[1 << bit] for bit in range(8)) >= LEAST

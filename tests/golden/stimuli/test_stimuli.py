@@ -326,7 +326,7 @@ def test_beside_tie_is_a_tie_and_one_bit_or_two() -> None:
 
 
 def test_the_parts_of_a_split_tie_are_half_of_a_place_of_c_together() -> None:
-    """In exact rationals; alone the greater part lacks bits that lie below those of one product's window."""
+    """In exact rationals; by itself the greater part lacks bits that lie below one product's window."""
     ins = golden.instruction("rdna4", "v_dot2_f16_f16")
     a, b, c = values(ins, draw("split_tie", ins, 1000))
     depths = Counter[int]()

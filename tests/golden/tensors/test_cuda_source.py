@@ -1,4 +1,4 @@
-"""The text of a chain as NVRTC sees it: with no headers but those that it is given."""
+"""The text of a chain as NVRTC sees it: with only the headers that it is given."""
 
 from __future__ import annotations
 

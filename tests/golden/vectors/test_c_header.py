@@ -177,7 +177,7 @@ def recorded(arch, header, names=None):
     ),
 )
 def test_recorded_vectors(arch, wanted, tmp_path):
-    """Every committed vector, of sweeps over N those of the least and the largest: H200 and Xeon."""
+    """Every committed vector, of sweeps over N only the least and the largest: H200 and Xeon."""
     everything = [ins for ins in golden.instructions(arch) if not ins.traits.swept or ins.n in (8, 256)]
     chosen = [ins for ins in everything if ins.name.startswith(wanted) or not wanted]
     header = of_architecture(arch, chosen, tmp_path, "c", "-O1" if wanted else "-O0")

@@ -46,7 +46,7 @@ def test_every_pair_meets_in_every_lane(k: int) -> None:
         assert pairs(whole, lane) == set(itertools.product(range(16), range(16)))
     assert (whole.d == ins.dot(**whole.operands)).all()
     kept = int((whole.d == drawn.d).argmin()) or len(drawn)
-    assert kept >= 300  # the others are those that were drawn
+    assert kept >= 300  # the others were drawn
 
 
 def test_a_mode_belongs_to_the_space_where_all_fits() -> None:

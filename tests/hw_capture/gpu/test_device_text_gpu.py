@@ -103,5 +103,5 @@ def test_a_gpu_computes_what_the_host_computes(name: str, quick: bool) -> None:
 
 
 def made_dot(ins: Instruction, operands: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Those of the operands that the unit takes."""
+    """The operands that the unit takes."""
     return {key: operands[key] for key in ins.operand_shapes(False)}

@@ -44,7 +44,7 @@ steps:
   - fma: {start: c, to: d, rounding: nearest_even}
 """
 SHORT = 1024
-"""K up to which products are replayed in the short run, of those that were held out any where D is small."""
+"""K up to which products are replayed in the short run; of held-out products any K where D is small."""
 FEW = 7000
 VECTORS = [one for one in HELD_OUT.values() if one.case.a == "f32"]
 BLOCKS = {(20000, False): 124, (20000, True): 64, (65536, False): 128, (65536, True): 124}

@@ -52,7 +52,7 @@ def test_the_recording_has_every_operation() -> None:
 
 
 def test_a_bit_more_would_be_seen() -> None:
-    """The digest is of every element, and the operands are those that were drawn."""
+    """The digest is of every element, and the operands are the drawn ones."""
     one = next(one for one in QUICK if one["run"]["op"] == "softmax")
     d = on_cpu(Run.of(one["run"])).copy()
     d.reshape(-1)[-1] ^= 1

@@ -44,7 +44,7 @@ def copy(folder: Path, names: tuple[str, ...], change: dict[str, np.ndarray] | N
 
 
 def few_widths(names: list[str]) -> set[str]:
-    """Instructions of every kind; of those that differ in their n alone one, another one for each kind."""
+    """Instructions of every kind; of instructions that differ only in n one, another n for each kind."""
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds.setdefault(re.sub(r"m64n\d+", "m64n*", name), []).append(name)

@@ -21,7 +21,7 @@ def project(folder: Path, text: str) -> None:
 def test_the_nearest_table_above_is_taken(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     project(tmp_path, '[tool.mmagold]\nengine = "cocotb"\nsimulator = "icarus"\n')
-    project(inner, '[tool.other]\nengine = "fast"\n')  # no table of ours: those above count
+    project(inner, '[tool.other]\nengine = "fast"\n')  # no table of ours: the tables above count
     assert settings(inner) == Settings("cocotb", "icarus")
     project(tmp_path / "a", '[tool.mmagold]\nengine = "selfcheck"\n')
     assert settings(inner) == Settings("selfcheck", "verilator")

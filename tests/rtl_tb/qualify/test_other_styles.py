@@ -25,8 +25,8 @@ def test_there_are_units() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unit_has_mutants(name: str) -> None:
-    """Most of them of the arithmetic. `mmagold rtl qualify` runs them; here only their patches are applied,
-    with those of all others (test_qualify)."""
+    """Most change the arithmetic. `mmagold rtl qualify` runs them; here only their patches are applied,
+    with the patches of all others (test_qualify)."""
     mutants = [mutant for mutant in load_mutants() if mutant.unit_name == name]
     assert len(mutants) >= 6 and sum(mutant.group == "arithmetic" for mutant in mutants) >= 4
 

@@ -66,7 +66,7 @@ def specified(ins: Instruction, top: str) -> dict[str, Any]:
 
 
 def described(dut: Dut) -> dict[str, Any]:
-    """The parameters of a description, those left out as the module's defaults make them of the others."""
+    """The parameters of a description; a missing one as the module's default makes it of the others."""
     given: dict[str, Any] = dict(dut.parameters)
     if dut.top != "gdfs":
         given = {"A_DROP": 0, "A_SPECIALS": 1} | given

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(folder, *generics):
-    """`make` with those generics, its build in `folder`."""
+    """`make` with these generics, its build in `folder`."""
     return subprocess.run(
         [
             "make",
