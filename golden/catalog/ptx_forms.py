@@ -5,8 +5,8 @@
 
 A family of the file has these keys; a text in it may hold "{x}", a variable of `over`:
 
-- `name`: the instruction as PTX writes it; a distinction between two of one name follows after a space;
-- `over`: lists of values by variable, all combinations of them; the key "t, w" takes pairs, triples and so
+- `name`: the instruction as PTX writes it; where two have one name, a distinction follows after a space;
+- `over`: lists of values by variable; all combinations count; the key "t, w" takes pairs, triples and so
   on;
 - `in`, `out`: the types of source and destination operands (`out` defaults to the type {t}; an empty list
   means that the instruction is there for its effect);

@@ -7,8 +7,8 @@
 A table is two files. `sm_90a.csv` has a row for each form and kind of operands (golden.catalog.ptx_forms):
 the machine instructions in the order of the code, each mnemonic once with its number ("2*LOP3.LUT+IMAD"),
 "none" where the compiler needs no instruction, and the subroutines that are called with the number of their
-instructions. What the compiler computed itself has no row. `sm_90a.yaml` says which compiler it was, what
-that refuses for the target and why, and of what each subroutine consists.
+instructions. What the compiler computed itself has no row. `sm_90a.yaml` names the compiler, what it refuses
+for the target and why, and the content of each subroutine.
 """
 
 from __future__ import annotations

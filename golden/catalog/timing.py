@@ -1,4 +1,4 @@
-"""Reads spec/timing: the published timing tables and those that `mmagold bench-gpu` writes, in one form.
+"""Reads spec/timing: the published timing tables and our own of `mmagold bench-gpu`, in one form.
 
     for figure in tables.load("sun_a100"):
         print(figure.instruction, figure.quantity, figure.warps, figure.ilp, figure.value, figure.unit)

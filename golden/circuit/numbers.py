@@ -21,7 +21,7 @@ class Number:
     """One number. Where `nan` or `infinity` is set, whatever else it holds means nothing.
 
     Attributes:
-        zero: a zero, which takes no part in alignment. A number that has lost its bits is none.
+        zero: a zero, which takes no part in alignment. A number that has lost its bits is no zero.
         sign: of a number with bits.
         magnitude, base, offset: see above; `base` is a two's complement word.
         exponent: what alignment compares.
@@ -29,9 +29,9 @@ class Number:
         zero_sign: of a number without bits, where it is not `sign`.
         twos: (-1)**sign * magnitude in two's complement, where that is the form it was made in.
         sticky: whether bits below `last` were cut and their OR is carried along.
-        last: base and offset of the last place that the sticky bit lies below; None: those of the magnitude.
+        last: base and offset of the last place, below which the sticky bit lies; None: the magnitude's.
         payload: fraction of a NaN, the highest bit first.
-        code: a format and the word that was decoded, while the number is what it says.
+        code: a format and the decoded word, as long as the number is unchanged.
     """
 
     nan: Word

@@ -3,10 +3,10 @@
     ins = golden.instruction("hopper", "HMMA.16816.F32")
     text = device_text.source(ins.program, ins)
 
-It has one of two forms. The quick one holds golden/core/mg_device.h with the program's parameters as
-constants; fused dot-adds, GDFS, FDRDA, chains of f64 FMAs, integers and conversions have it. Every other
-program goes, as the structs that the C core takes, to the general interpreter (golden/core/mg_general.c),
-which stands in the text whole. Both define
+The text has one of two forms. The quick form holds golden/core/mg_device.h with the program's parameters as
+constants; fused dot-adds, GDFS, FDRDA, chains of f64 FMAs, integers and conversions have it. For every other
+program the text holds the whole general interpreter (golden/core/mg_general.c), and the program as the
+structs that the C core takes. Both define
 
     unit_element                                     an operand: decoded, or (interpreter) its code
     unit_element unit_decode_a(uint64_t code)        (and _b)
@@ -14,10 +14,11 @@ which stands in the text whole. Both define
     uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c)
 
 where a and b hold the elements that are multiplied (stored_k of them) and c and the result are raw codes.
-With block scales `const uint64_t *scale_a, const uint64_t *scale_b` follow; with status flags
-`uint32_t *raised`, which takes a bit for each word of enum mg_status_word. A campaign on a GPU
-(hw_capture/campaign) runs it with the tensor core; the tests compile it with a C compiler and hold it
-against `ins.dot`.
+Units with block scales have two more parameters, `const uint64_t *scale_a, const uint64_t *scale_b`, and
+units with status flags `uint32_t *raised`, with a bit for each word of enum mg_status_word.
+
+A campaign on a GPU (hw_capture/campaign) runs it with the tensor core. The tests compile it with a C compiler
+and compare it with `ins.dot`.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class Instruction(Signature, NotebookHtml):
             scale_a, scale_b: block-scaled only, (..., m, k/scale_block) and (..., k/scale_block, n).
             mode: units with modes only, one code for each product of matrices (...).
             out: an array (..., m, n) of D's dtype that takes the results and is returned; without it each
-                call takes new memory. It shares none with an operand.
+            call takes new memory. It must share no memory with an operand.
             Leading dimensions broadcast against each other.
 
         Returns:

@@ -1,13 +1,12 @@
 """A program for a core that no ctypes reaches: as text of C (the core's sources as one piece, the program as
 constants of its structs), and as plain data, with the layouts of the structs that it fills, for a browser.
 
-The DPI models (golden/vectors/dpi.py) and the text for GPUs (golden/model/device_text.py) are made of the
-text.
+The DPI models (golden/vectors/dpi.py) and the text for GPUs (golden/model/device_text.py) use the text.
 
     data = program_data(ins.program, ins)      # {"formats": {...}, "program": {...}}
     layouts = struct_layouts()                 # {"mg_step": [["op", "i32", 1], ...], ...}
 
-In the data a value that is zero is left out, a format stands under its name in `formats`, and integers of 64
+In the data a value that is zero is left out, a format is under its name in `formats`, and integers of 64
 bits are hex text: JSON's numbers are doubles. Whoever writes the structs into memory takes the members' order
 from `struct_layouts` and C's rules of alignment; the core's mg_struct_sizes says whether that came out right.
 """

@@ -155,14 +155,14 @@ def round_to_code(
     Args:
         fraction_bits: significand fraction bits to keep, at most the format's (E8M13 results keep 13 of f32's
             23).
-        fmt: one without a sign drops the sign, one without a zero has its least number (code 0) for whatever
-            is below it; one without subnormal numbers has its zero.
-        overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode;
-            "largest": becomes the largest finite, as it does with both in formats without infinities;
-            "ieee": by the mode (IEEE 754 7.4); "nan": the word `nan` whatever the sign; "wrap" and "saturate"
-            for integers.
+        fmt: a format without a sign drops the sign. A format without a zero gives its least number (code 0)
+            for whatever is below it. A format without subnormal numbers gives its zero there.
+        overflow: "infinity": a number past the largest finite one, after rounding, becomes infinity whatever
+            the mode; "largest": it becomes the largest finite number, which both give in formats without
+            infinities; "ieee": by the mode (IEEE 754 7.4); "nan": the word `nan` whatever the sign; "wrap"
+            and "saturate" for integers.
         flush: a result that is tiny becomes zero of the same sign.
-        tiny: what is: a result in the subnormal range, before its exponent is rounded up
+        tiny: which results are tiny: a result in the subnormal range, before its exponent is rounded up
             ("subnormal_result"); a number that, rounded as if exponents had no lower bound, lies below the
             least normal one ("unbounded"; IEEE 754 7.5, tininess after rounding), or does so itself
             ("before_rounding").

@@ -68,20 +68,20 @@ class Bounds:
     Attributes:
         count: the number of terms.
         low, high: least and greatest exponent that a finite term shows to an alignment.
-        zeros: the same of a term that is zero.
+        zeros: the same for a term that is zero.
         lsb: exponent of the lowest bit that can be set.
         last: least exponent of the last place that a register has, whether a bit can be set there or not.
         fraction_bits: the most places that a term with bits has below its own exponent.
-        depth: how many of them can hold a bit.
+        depth: how many of these places can hold a bit.
         significands: the most negative and the largest one, in units of 2**exponent.
         least, greatest: the most negative and the largest value.
         cancels: whether a term can be a sum that came out as zero and still takes part in alignment.
         subnormal: whether a term's significand can be below 1.
-        scattered: whether that can be at any exponent, not at the least one alone.
+        scattered: whether it can be below 1 at any exponent, not only at the least one.
         vanishes: whether a term can have lost all its bits and still take part in alignment.
         sticky: the least place of a bit that is the OR of what was cut, where a term can carry one along.
         shared: the alignment and its groups in which terms have one exponent; None where each has its own.
-        exact: whether the core holds what the reference holds; a long sum it may have had to shorten.
+        exact: whether the core holds what the reference holds; the core may have shortened a long sum.
     """
 
     count: int

@@ -7,11 +7,11 @@
 A question is the whole text that a solver gets (solver.Question): the words of netlist and specification that
 it is about, the facts, and what is assumed. So an answer does not depend on the version of a tool, on the
 unit or on the rest of the proof, and a unit that was changed asks only what the change touches. `unknown` has
-the seconds that were not enough, `holds` the values of the variables.
+the seconds that were not enough, and `holds` has the values of the variables.
 
 Nothing here is trusted. An answer saves the search a question; each lemma of a proof is solved again by other
-solvers (golden/proof/checker.py), which do not read this file, and values are tried on the circuits. A line
-that says what is not so can make a verdict OPEN, and no verdict PROVED or REFUTED.
+solvers (golden/proof/checker.py), which do not read this file, and values are tried on the circuits. A false
+line can make a verdict OPEN, but never PROVED or REFUTED.
 """
 
 from __future__ import annotations

@@ -185,14 +185,14 @@ _MATRICES = {
 def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:
     """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4: `count` matrices.
 
-    The matrices are those of shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32,
+    The matrices are in shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32,
     registers); `unpack` is stmatrix, its exact inverse. A lane has one register for each matrix, two for
     "m16n16". `address_lanes()` gives the lane that supplies each row's address.
 
     - m8n8: 8 x 8 elements of 16 bits, with or without `trans`.
-    - m8n16: 8 x 16 of 6 or 4 bits, one a byte; ldmatrix alone, without `trans`.
-    - m16n8: 8 x 16 of 8 bits; stmatrix alone, with `trans`.
-    - m16n16: 16 x 16 of 8 bits, or of 6 or 4, one a byte; ldmatrix alone, with `trans`, 1 or 2 matrices.
+    - m8n16: 8 x 16 of 6 or 4 bits, one a byte; only ldmatrix, without `trans`.
+    - m16n8: 8 x 16 of 8 bits; only stmatrix, with `trans`.
+    - m16n16: 16 x 16 of 8 bits, or of 6 or 4, one a byte; only ldmatrix, with `trans`, 1 or 2 matrices.
 
     Source: PTX ISA 9.7.14.5.15 and 9.7.14.5.16; spec/layouts/matrix_movement.yaml.
 

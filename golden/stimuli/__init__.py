@@ -10,7 +10,7 @@ every instruction: where a format cannot express a structure (b1 has no exponent
 f32's subnormals), it comes as near as the format allows. The operands depend on nothing but the instruction,
 the kind, the count and the generator's state.
 
-`kinds` lists them and generates. They stand by theme in `ordinary`, `range_ends`, `alignment`,
+`kinds` lists them and generates. They are defined by theme in `ordinary`, `range_ends`, `alignment`,
 `cancellation`, `rounding` and `specials`, all made of the random draws of `draw`; `codes` builds the codes of
 a format from exponents; `sequences` puts them in order for units that keep their accumulator. `integers` says
 what they are called for units of integers.

@@ -33,12 +33,13 @@ def emulated_matmul(
     Args:
         a, b: (..., M, K) and (..., K, N), any strides, of the dtypes of the plan's formats (f16: float16,
             e4m3: float8_e4m3fn; of e2m1 and others that PyTorch has no dtype of, codes in uint8); leading
-            dimensions broadcast. On a GPU a generated kernel computes there; the CPU's tensors are read where
-            they lie.
-        plan: of `golden.plan`, `golden.plans`, `golden.load_plan` or `golden.find_plan`.
+            dimensions broadcast. On a GPU a generated kernel computes there; tensors of the CPU are read
+            in place.
+        plan: from `golden.plan`, `golden.plans`, `golden.load_plan` or `golden.find_plan`.
         C: (..., M, N), as `golden.gemm` takes it.
-        backward: the plan of the two products that gradients are: dD @ b^T and a^T @ dD, whose operands are
-            rounded to it (`fitted`). Without one a gradient is an error, not another unit's answer.
+        backward: the plan of the two products that give the gradients, dD @ b^T and a^T @ dD, whose
+            operands are rounded to it (`fitted`). Without one a gradient is an error, not another unit's
+            answer.
         more: metadata, scale_a, scale_b, bias: as golden.gemm takes them, tensors or numbers; they have no
             gradient.
 

@@ -10,7 +10,7 @@ again. The vectors come with a checkout, not with an installed wheel; spec/evide
 A manifest of schema 1 names device, date, seed and, for each instruction, its file, hash, shapes and the
 operand class of every tile. Schema 2 adds scales, the `tools` that built the kernels and, for each
 instruction that hw_capture recorded, `ptx` and `sass` (lines by form of the kernel), `emulated`, `seed` and
-`date`. Both are read.
+`date`. Both schemas are read.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Writes the scalar PTX instructions as kernels whose machine code shows what becomes of each.
 
-A kernel brings the operands of one form from shared memory (volatile loads, so that nothing is known of
-them, each thread from a place of its own: of a value that all threads share ptxas leaves out a whole
-shuffle), has the instruction once, and stores its results (volatile, so that they are needed). Shared memory
-has addresses of 32 bits: one instruction computes that of all operands. A source of 16 bits is the lower
-half of a loaded word: what its register holds above is not known, as in a register that another instruction
-wrote. A predicate comes from a comparison with PREDICATE_MARK, which distinguishes its instruction from the
-form's own; a result that is a predicate guards a store. STRIDE, the distance between the places of two
+A kernel brings the operands of one form from shared memory (volatile loads, so that nothing is known of them;
+each thread from a place of its own, because ptxas leaves out a whole shuffle of a value that all threads
+share), has the instruction once, and stores its results (volatile, so that they are needed). Shared memory
+has addresses of 32 bits: one instruction computes the address of all operands. A source of 16 bits is
+the lower half of a loaded word. The upper half of its register is not known, as in a register that another
+instruction wrote. A predicate comes from a comparison with PREDICATE_MARK, which distinguishes its
+instruction from the form's own; a result that is a predicate guards a store. STRIDE, the distance between the places of two
 threads, marks the address in the same way. The kernel FRAME has no instruction at all.
 """
 

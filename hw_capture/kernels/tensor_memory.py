@@ -6,8 +6,8 @@ and block scales in tensor memory.
 
 A CTA of 128 threads moves the 128 lanes of its tensor memory; of `cta_group::2` two CTAs, a cluster, each
 hold half of the rows of A and half of the columns of B, and a thread of the first issues the instruction for
-both. Operands of shared memory are those of wgmma, K-major without swizzle; FP6 and FP4 of the kinds f8f6f4
-and mxf8f6f4 lie padded, 16 elements in 16 bytes. golden/registers/tensor_memory.py says what lies where in
+both. Operands of shared memory lie as for wgmma, K-major without swizzle; FP6 and FP4 of the kinds f8f6f4 and
+mxf8f6f4 are padded, 16 elements in 16 bytes. golden/registers/tensor_memory.py says what lies where in
 tensor memory. No such GPU was at hand: the kernels were compiled and their machine code was read, nothing
 more.
 """

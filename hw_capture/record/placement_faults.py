@@ -2,9 +2,9 @@
 without a GPU.
 
 The recorded results equal the model's when operands lie where `ins.fragments` (and, for what wgmma reads from
-shared memory, `hw_capture/kernels/buffers.py`) says. Had the hardware another layout, it would have computed
-with permuted matrices. So a wrong placement is planted by permuting a recorded matrix, and it is seen when
-some recorded result is not what the model then gives. One fault swaps two sets of places:
+shared memory, `hw_capture/kernels/buffers.py`) says. With another layout the hardware would have computed
+with permuted matrices. So a wrong placement is planted by permuting a recorded matrix. It is seen if some
+recorded result differs from what the model then gives. One fault swaps two sets of places:
 
 - two bits of the address (lane, register, position in the register; in shared memory core row, chunk, row,
   position);

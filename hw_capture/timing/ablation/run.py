@@ -2,14 +2,14 @@
 checked.
 
 Cycles are the longest that a multiprocessor took from the start of its first block to the end of its last
-one, by its own clock. What waits for the L2 or DRAM takes fewer of them when the board lowers that
-clock, and a few percent more or less by where the matrices lie. So single launches with pauses are
+one, by its own clock. Work that waits for the L2 or DRAM takes fewer cycles when the board lowers that clock,
+and a few percent more or less by where the matrices lie. So single launches with pauses are
 measured: the median at each of several places in memory, and the mean of these medians. TFLOP/s are what the
 board sustains: two events around launches without a pause, after as much work as settles its power.
 
-The first launch begins with D full of NaN. Of D, whole rows and whole columns at full K are held against
-golden.gemm, for the chain of that kernel's instruction, and all of D against the first kernel with the same
-instruction.
+The first launch begins with D full of NaN. Whole rows and whole columns of D at full K are compared with
+golden.gemm, for the chain of that kernel's instruction, and all of D is compared with the first kernel that
+has the same instruction.
 """
 
 from __future__ import annotations

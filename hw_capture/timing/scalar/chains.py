@@ -5,19 +5,19 @@ several links, and the first whose SASS holds it in every round is timed:
 
 - `direct`: the result is the next operand; the other operands alternate between two registers;
 - `crossed`: x = op(x, y), then y = op(y, x): every result is read twice, so that nothing can be folded away;
-- `both`: a mad makes the other operands of the result, so that what prepares them cannot leave the loop;
-- `prmt`, `mad`, `lop3`, `add`: one such instruction stands between, with operands that ptxas does not know,
-  in `halves` a prmt in each half of 64 bits. Its latency is subtracted later; in throughput it runs in
+- `both`: a mad makes the other operands from the result, so that their preparation cannot leave the loop;
+- `prmt`, `mad`, `lop3`, `add`: one such instruction between two rounds, with operands that ptxas does not
+  know; `halves`: a prmt in each half of 64 bits. Its latency is subtracted later; in throughput it runs in
   parallel.
 
-An instruction that waits for one of another pipeline waits a cycle longer, so both prmt (the ALU's) and mad
-(the FMA's) are timed between, and the lower latency counts.
+An instruction that waits for an instruction of another pipeline waits one cycle longer, so both prmt (the ALU's)
+and mad (the FMA's) are timed between, and the lower latency counts.
 
-No chain of floats leaves the range of its format where that can be had: what a factor multiplies the next
-one divides, and all quotients have one dividend.
+Where possible, a chain of floats stays in the range of its format: the next factor undoes the one before, and
+all quotients have one dividend.
 
-A result that is narrower than the next operand becomes its low bits, of a wider one the low bits are taken,
-and a predicate chooses between two registers.
+A result that is narrower than the next operand becomes its low bits. Of a wider result the low bits are
+taken. A predicate chooses between two registers.
 """
 
 from __future__ import annotations
