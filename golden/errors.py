@@ -126,7 +126,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3, cutoff: float = 0.5
 def no_match(
     what: str, text: str, names: Iterable[str], chosen: Callable[[str], bool] = lambda _: True
 ) -> UnknownNameError:
-    """The error for a filter that chooses none of `names`: names those that hold most of it.
+    """The error for a filter that chooses none of `names`; it names the ones that hold most of it.
 
     Args:
         chosen: whether a name is one that can be chosen; called only for the nearest, since it may take long.

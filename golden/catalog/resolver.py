@@ -39,7 +39,8 @@ _SOME = 3
 @dataclass(frozen=True)
 class Chip:
     """What a word for chips means: one architecture, several, or with `why` (what is known of it) a chip that
-    is none of them. `families`: those that it has, None for all; also of a word for a feature (AMX)."""
+    is none of them. `families`: the families that it has, None for all; also for a word for a feature
+    (AMX)."""
 
     architectures: tuple[str, ...]
     why: str = ""
@@ -288,7 +289,7 @@ class Resolver:
     # Searches -----------------------------------------------------------------------------------------------
 
     def split(self, text: str) -> list[str]:
-        """The words of a search: those between spaces, and those around the colon of b200:nvfp4."""
+        """The words of a search: separated by spaces, or by the colon as in b200:nvfp4."""
         found = []
         for word in text.split():
             head, colon, rest = word.partition(":")
@@ -407,8 +408,8 @@ class Resolver:
         return ", ".join(text for cost, _, text in best[:_SOME] if cost <= best[0][0] + 1)
 
     def _writing(self, architecture: str, name: str) -> dict[str, list[str]]:
-        """The names that are written as `name` is, listed ones or machine code, those of one sweep over N
-        together."""
+        """The names that are written as `name` is, listed ones or machine code; one sweep over N is one
+        entry."""
         machine = name[:2].isupper() and architectures.get_architecture(architecture).maker.machine
         # Characters of a name for which others like it are looked for.
         longest = 1000

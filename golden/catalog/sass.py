@@ -120,7 +120,7 @@ def targets() -> list[str]:
 
 
 def targets_of(name: str) -> list[str]:
-    """The targets that a name means: itself, or those of an architecture.
+    """The targets that a name means: the name itself, or the targets of an architecture.
 
     Raises:
         UnknownNameError: none; names the nearest.
@@ -139,8 +139,8 @@ def targets_of(name: str) -> list[str]:
 
 
 def find(name: str) -> list[Form]:
-    """The forms of a name: exactly that, else those whose name begins with it at a dot or a space, else
-    sequences that hold such a one, as `add.cc.u32; addc.u32` does for `addc.u32`.
+    """The forms of a name: with exactly this name, else with names that begin with it and a dot or a space,
+    else sequences that hold such a form, as `add.cc.u32; addc.u32` does for `addc.u32`.
 
     Raises:
         UnknownNameError: none; names the nearest.

@@ -184,7 +184,7 @@ def _pipes(table: Table) -> str:
 
 
 def twins(table: Table) -> Iterator[tuple[Row, Row]]:
-    """Rows of unsigned forms on registers with those that differ in the sign of their types alone."""
+    """Rows of unsigned forms on registers, each with the row that differs only in the sign of its types."""
     for row in table.rows.values():
         if set(row.operands) != {"r"}:
             continue

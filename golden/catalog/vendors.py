@@ -28,10 +28,10 @@ class Vendor:
     machine: what the machine's names of instructions are called, None where an instruction's own name is the
     machine's. compiler: the program that makes code for an architecture's targets. lane,
     register: a letter for pictures and what it stands for. modifiers: by variable, the word for each value.
-    words: {WORD} in machine names: the variable that it follows, and the text for each value. nan: by format, the word of a NaN that
-    additions, multiplications and conversions outside matrix units make; empty where nothing is known.
-    constants: values of the selectors of a source that name no register: integers and words of f32.
-    brands: words before the number of a card that say nothing (GeForce). writings: what compilers and
+    words: {WORD} in machine names: the variable that it follows, and the text for each value. nan: by format,
+    the word of a NaN that additions, multiplications and conversions outside matrix units make; empty where
+    nothing is known. constants: values of the selectors of a source that name no register: integers and words
+    of f32. brands: words before the number of a card that say nothing (GeForce). writings: what compilers and
     libraries call instructions: a pattern, and the name that it means, with \\1 for its groups and * for what
     arguments decide.
     """

@@ -110,7 +110,7 @@ class Builder:
 
     @contextmanager
     def inside(self, name: str) -> Iterator[None]:
-        """Points made meanwhile are those of one value."""
+        """Points made inside belong to one value."""
         before, self.prefix = self.prefix, f"{self.prefix}{name}."
         yield
         self.prefix = before

@@ -722,7 +722,7 @@ class _Operation:
         return sign
 
     def _causes(self, step: SpecialValues) -> list[tuple[Word, Word]]:
-        """Conditions and codes of `nans`, those that win first."""
+        """Conditions and codes of `nans`; the ones that win come first."""
         build, words, fmt = self.build, self.words, self.operation.out_format
         pairs = list(zip(self.registers["a"], self.registers["b"], strict=True))
         products = [number for name in step.of if name != "c" for number in self.registers[name]]

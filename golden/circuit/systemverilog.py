@@ -44,7 +44,7 @@ class Signal:
 
     Attributes:
         name: the identifier.
-        words: what it holds: one word, or those of an array.
+        words: what it holds: one word, or the words of an array.
         array: whether it is one.
         stage: registers before it.
         order: of its section.

@@ -560,15 +560,15 @@ add_gemm(gemm_app)
 
 
 _ALONE = ("list", "show", "layout", "formats", "algorithms", "spec", "run", "explain", "mufu", "--version")
-"""What no other package adds anything to: to import those packages takes as long as such a command. Others
-may ask for kinds of black boxes, chips or forms of export that plug-ins bring."""
+"""Commands to which no other package adds anything; importing the packages takes as long as such a command.
+Other commands may ask for kinds of black boxes, chips or forms of export that plug-ins bring."""
 _absent = ""
 """Sentences about plug-ins that are not there."""
 
 
 @cache
 def whole() -> typer.Typer:
-    """The command with those of other packages, ordered by doors."""
+    """The command together with the commands of other packages, ordered by doors."""
     global _absent
     _absent = plugins.add_commands(_own)
     info: Any

@@ -77,7 +77,7 @@ def select(
 
 
 def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
-    """The instructions of unknown arithmetic whose name holds `text`, then those that are out of scope, as
+    """The instructions of unknown arithmetic whose name holds `text`, then the ones that are out of scope, as
     plain values.
 
     Raises:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GROUP = "mmagold.commands"
 OURS = ("hw_capture", "rtl_tb")
-"""Those of this distribution. A checkout that was not installed lacks them until egg_info lists them."""
+"""Plug-ins of this distribution. A checkout that was not installed lacks them until egg_info lists them."""
 
 
 def add_commands(app: typer.Typer) -> str:

@@ -32,7 +32,8 @@ def aim(
     most: int = 100_000,
     allowed: Callable[[dict[str, Bits], Bits], npt.NDArray[np.bool_]] | None = None,
 ) -> Iterator[VectorSet]:
-    """Searches vectors for the holes of `coverage`, and yields those that hit one; the coverage counts them.
+    """Searches vectors for the holes of `coverage`; yields the ones that hit, which the coverage counts.
+
     `allowed`: which vectors count, by their operands and results; None: all.
 
     Ends when no reachable bin is left, or when `most` dot products were looked at: by default 2 s where a bin
@@ -131,8 +132,7 @@ def _hitting(
     kinds: Bits,
     holes: set[tuple[str, str]],
 ) -> dict[tuple[str, str], tuple[npt.NDArray[np.int64], dict[str, Bits], Bits]]:
-    """The nearest vectors of every hole that is left, those that were found last first where they are as
-    near."""
+    """The nearest vectors of every hole that is left; of equally near ones the last found comes first."""
     result = {}
     # Vectors that are kept of every hole.
     nearest_kept = 24

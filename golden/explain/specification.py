@@ -90,8 +90,8 @@ def sources(ins: Instruction) -> list[str]:
 
 
 def sources_text(ins: Instruction) -> list[str]:
-    """The sources as Markdown: those of the specs as they stand, a unit's own as the text that somebody
-    wrote into its file."""
+    """The sources as Markdown: sources of the specs unchanged, a unit's own source as the text in its
+    file."""
     found = sources(ins)
     return [escape.markdown(found[0]), *found[1:]] if ins.is_custom and ins.source.strip() else found
 

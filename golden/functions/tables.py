@@ -92,7 +92,7 @@ def squares(bits: int) -> Integers:
     """What the squarer gives for every x of `bits` bits, x in [0, 1), in units of 2^SQUARE.
 
     Its partial products are x_i x_i of weight 2^-2i and, since x_i x_j and x_j x_i are one, x_i x_j of weight
-    2^(1-i-j), with x_1 the uppermost bit. Those of a weight below 2^SQUARE are not formed.
+    2^(1-i-j), with x_1 the uppermost bit. Products of a weight below 2^SQUARE are not formed.
     """
     x = np.arange(1 << bits, dtype=np.int64)
     digit = {i: (x >> bits - i) & 1 for i in range(1, bits + 1)}

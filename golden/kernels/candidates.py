@@ -63,7 +63,7 @@ def candidates(
 def with_known_cuts(
     architecture: str, formats: dict[str, Format], k: int, structures: list[dict[str, Any]]
 ) -> Iterator[Candidate]:
-    """The same of ways to cut K that are known, those of named plans replaced by them."""
+    """The same for known ways to cut K; they replace the ways of named plans."""
     tried: set[object] = set()
     for one in plans(architecture):
         for options in structures if takes(one, formats) else ():
@@ -81,7 +81,7 @@ def with_known_cuts(
 
 
 def candidates_of(units: list[Instruction], formats: dict[str, Format], k: int) -> Iterator[Plan]:
-    """Plans of these instructions, those of one arithmetic once, in every way to cut K."""
+    """Plans of these instructions, each arithmetic once, in every way to cut K."""
     tried, different = set[object](), _different(units)
     for options in _structures(k):
         for unit in different:
@@ -116,8 +116,8 @@ def _same(found: list[Plan], formats: dict[str, Format]) -> list[Plan]:
 
 
 def cuts(plan: Plan, k: int) -> list[int]:
-    """Elements of K in a part, the largest first: for each number of parts those of whole tiles and, for
-    kernels that fill the first tile in part, others."""
+    """Elements of K in a part, the largest first: for each number of parts whole tiles and, for kernels that
+    fill the first tile in part, other lengths."""
     # Elements by which kernels that fill a tile in part cut K: four f32 are 128 bits, CUTLASS's alignment.
     filled = 4
     units = [plan.tile, *([filled] if plan.options.edge == "first" else [])]
@@ -233,7 +233,7 @@ def _arithmetic(unit: Instruction) -> object:
 def _units(architecture: str, formats: dict[str, Format]) -> list[tuple[Instruction, dict[str, Any]]]:
     """Dense instructions that take the operands as they are or converted, one for each arithmetic."""
     found: dict[object, tuple[Instruction, dict[str, Any]]] = {}
-    seen: set[object] = set()  # those that differ in M and N alone share a program
+    seen: set[object] = set()  # instructions that differ only in M and N share a program
     for unit in instructions(architecture):
         key = id(unit.program), unit.k, *(unit.formats[name] for name in "abcd")
         if extra_operands(unit) or key in seen:
@@ -330,7 +330,7 @@ def _variants(
 
 
 def _after(epilogues: Sequence[Epilogue]) -> list[Epilogue]:
-    """Those that go with any cut of K: C enters after the sum."""
+    """The epilogues that go with any cut of K: C enters after the sum."""
     return [one for one in epilogues if one.get("c") != "seed"]
 
 

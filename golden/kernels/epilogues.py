@@ -30,7 +30,7 @@ class Addends:
     c_format: str | None = None
 
     def of_product(self, at: tuple[int, ...]) -> Addends:
-        """Those of one product of a batch."""
+        """The addends of one product of a batch."""
         return self if self.c is None else replace(self, c=self.c[at])
 
     def operands(self) -> dict[str, Bits]:

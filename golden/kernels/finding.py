@@ -254,7 +254,7 @@ def _format_of(name: str, value: Any, given: str | None) -> Format:
 
 
 def _of_all(one: Answer, fits: list[Plan], report: Progress) -> list[Plan]:
-    """Those that have every element."""
+    """The plans that give every element."""
     computing = partial(report, "computing the whole product")
     return [plan for plan in fits if np.array_equal(_computed(one, plan, computing), one.d)]
 

@@ -214,8 +214,8 @@ def _lengths(whole: Form) -> tuple[int, ...]:
 
 
 def _sums(whole: Form) -> tuple[Any, ...]:
-    """Which sums are added to which, each by the place of its first element among those of all; nothing where
-    chains are added in turn, or neighbours in pairs, which have words."""
+    """Which sums are added to which. A sum is named by the place of its first element among the first
+    elements of all. Empty where chains are added in turn, or neighbours in pairs: words say these."""
     firsts = [min(one.places) for one in _chains(whole)]
     if isinstance(whole, Chain):
         return ()

@@ -53,8 +53,8 @@ class Change:
         column: an element of row 0 that changes.
         values: what it is before and after, with operands whose exact sum is zero.
         sums: for each, the sums of its parts of K as (first element, last element, sum).
-        share: of the elements with operands that cancel, and with normally distributed ones, those that
-            change; the second one by the plans, None where one has none.
+        share: the share of elements that change, with operands that cancel and with normally distributed
+            ones; the second share is from the plans, None where a kernel has none.
     """
 
     before: int

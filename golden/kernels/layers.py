@@ -136,7 +136,7 @@ def _shapes(layer: Layer) -> dict[str, tuple[int, int]]:
 
 
 def _rounded(values: Bits, fmt: Format) -> Bits:
-    """Codes of numbers; those of 8 bits by way of f16, for which NumPy alone suffices."""
+    """Codes of numbers; codes of 8 bits by way of f16, so that NumPy suffices."""
     if fmt.storage > 8:
         return encode(values.astype(np.float32), fmt)
     half = get_format("f16")

@@ -17,8 +17,7 @@ Runs = list[range]
 
 
 def steps_of(plan: Plan, k: int) -> int:
-    """Steps of the instruction in K elements: those of whole tiles, as kernels run them, the last of which
-    may reach beyond K."""
+    """Steps of the instruction in K elements. Kernels run whole tiles; the last may reach beyond K."""
     return sum(_tiles(plan, length) for length in _lengths(plan, k)) * plan.tile_steps
 
 

@@ -25,7 +25,8 @@ C = -1
 """The term that is no product: c, where an order has one. As an index of an array it is the last."""
 Pair = tuple[int, int]
 Sizes = Callable[[Sequence[Pair]], Sequence[int]]
-"""For each pair of terms, how many had met when the two did: those of the pair, and what was lost between."""
+"""For each pair of terms, how many terms had met when the two met: the pair, and the terms lost in
+between."""
 _ALL_PAIRS = 32
 """Terms of a set whose pairs are all tried at once: with more, the trials cost more than the saved calls
 of a kernel or a simulator."""
@@ -88,8 +89,8 @@ class Node:
 
     @cached_property
     def spine(self) -> tuple[tuple[int | Node, ...], ...]:
-        """What is added in turn: the children of the lowest node on the way to the largest child, then those
-        that each node above adds to it."""
+        """What is added in turn: the children of the lowest node on the way to the largest child, then the
+        children that each node above adds to it."""
         groups: list[tuple[int | Node, ...]] = []
         node = self
         while True:
@@ -339,8 +340,8 @@ def exact_tree_of(terms: Sequence[int], sizes: Sizes) -> Node | None:
 
 
 def meeting_sizes(tree: Node, pairs: Sequence[Pair]) -> list[int]:
-    """For each pair of terms of a tree, how many had met when the two did: those below their node; of a node
-    that loses nothing, the two and what each had lost before."""
+    """For each pair of terms of a tree, how many terms had met when the two met: the terms below their node;
+    at a node that loses nothing, the two and what each had lost before."""
     above: dict[int, Node] = {}
     leaf: dict[int, Node] = {}
     for node in tree.nodes():

@@ -37,12 +37,12 @@ class Signature:
 
     `k` is the logical K; `pattern` the sparsity pattern of A, None where A is dense; `ordered_metadata`
     whether the two indices of a metadata nibble must ascend; `scale_block` the elements that share a scale.
-    `m` and `n` are the shape of the matrix API, 1 for units that have none. `formats` are those of a, b, c, d
-    and of scales; where there are modes, in the first of them. `status` are the status flags of the result,
-    the lowest bit first (golden/program/flags.py). `state`: whether c is what the unit holds
-    (golden/program/state.py), and no operand but where it has a `load`; `alone`: those of clear and load that
-    leave out the products. `unread`: operands that it takes and never reads, where they stand for ones that
-    another unit does not have.
+    `m` and `n` are the shape of the matrix API, 1 for units that have none. `formats`: of a, b, c, d and of
+    scales; where there are modes, in the first mode. `status` are the status flags of the result, the lowest
+    bit first (golden/program/flags.py). `state`: whether c is what the unit holds (golden/program/state.py),
+    and no operand but where it has a `load`; `alone`: which of clear and load leave out the products.
+    `unread`: operands that it takes and never reads, where they stand for ones that another unit does not
+    have.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Signature:
 
     @cached_property
     def absent(self) -> tuple[str, ...]:
-        """Those of b and c that the unit does not have."""
+        """Which of b and c the unit does not have."""
         return tuple(name for name, fmt in ABSENT.items() if self.formats[name] == fmt)
 
     @cached_property

@@ -26,7 +26,7 @@ SHIFTS = frozenset({"shl", "lshr", "ashr"})
 
 @dataclass(frozen=True)
 class Interval:
-    """The values of a word with some upper bits: those from `low` bits on are `prefix`, or, without a prefix,
+    """The values of a word with some upper bits: the bits from `low` on are `prefix` or, without a prefix,
     not all 0."""
 
     low: int
@@ -140,7 +140,7 @@ class _Cases:
 
 
 def _shifters(word: Word, free: frozenset[Word]) -> Iterator[tuple[Word, int]]:
-    """The amounts by which something is shifted in a word, those nearest the operands first, each with the
+    """The amounts by which something is shifted in a word, the nearest to the operands first, each with the
     bits of the widest word that it shifts."""
     found: dict[Word, int] = {}
     for each in order([word], free):

@@ -181,7 +181,7 @@ class _Solvers:
 
 
 def _answers(texts: Sequence[str], each: float, seconds: float) -> dict[str, str]:
-    """Those of some questions that have no answer but NEVER, each with the solver that said it."""
+    """The questions whose only answer is NEVER, each with the solver that gave it."""
     solvers, until = _Solvers([*_solvers()], each), time.monotonic() + seconds
     return {
         text: name
@@ -310,7 +310,7 @@ def _number(rng: random.Random, width: int) -> int:
 
 
 def _solvers() -> Iterator[tuple[str, Ask]]:
-    """Those that are there, z3 first."""
+    """The installed solvers, z3 first."""
     if importlib.util.find_spec("z3") is not None:
         yield f"z3 {importlib.metadata.version('z3-solver')}", _ask_z3
     if importlib.util.find_spec("bitwuzla") is not None:

@@ -107,7 +107,8 @@ def prove(
     Args:
         seconds: for the search; a proof has as long again to be checked.
         jobs: processes that ask of cases, and check lemmas, at a time.
-        changed: x with changes, and what they are: y must not be proved equal to those that it differs from.
+        changed: x with changes, and what they are: y must not be proved equal to a change that it differs
+        from.
 
     Raises:
         OperandError: as check_provable does. CircuitError: one has no circuit; names the step and the key.
@@ -168,8 +169,7 @@ def counterexample(x: Instruction, y: Instruction, seconds: float = 5.0) -> Oper
 
 
 def problem_of(x: Instruction, y: Instruction) -> Problem:
-    """The circuit of x as the specification, that of y as the unit; the operands are those of the one of
-    smaller K.
+    """The circuit of x as the specification, the circuit of y as the unit, on operands of the smaller K.
 
     Raises:
         CircuitError: one has no circuit; names the step and the key.

@@ -107,8 +107,8 @@ class Forms:
         return self._known[word]
 
     def leaves(self, word: Word) -> list[Word]:
-        """The words of which the form is made, those that choose included: the form holds whatever they
-        are."""
+        """The words of which the form is made, with the words that choose: the form holds for all their
+        values."""
         found: dict[Word, None] = {}
 
         def look(terms: Iterable[tuple[Any, int]]) -> None:

@@ -78,7 +78,7 @@ def batch_of(unit: Instruction, columns: Mapping[str, Values]) -> Operands:
 
 
 def result_of(word: Word, values: Mapping[str, int]) -> int:
-    """What a word is for a number of each variable; those that have none are 0."""
+    """The value of a word for a number of each variable; variables without a number are 0."""
     rest = {str(one.value): 0 for one in order([word]) if one.op == "var"}
     found = evaluate([word], {name: [number] for name, number in (rest | dict(values)).items()})
     return int(found[word][0])
@@ -101,8 +101,8 @@ def allowed(
 
 
 def without_shown(problem: Problem) -> tuple[Problem, dict[str, int]] | None:
-    """The problem without those of its vectors that show a difference of the results, and one of these; None:
-    no vector shows one, or all but a few do."""
+    """The problem without the vectors that show a difference of the results, and one such vector; None: no
+    vector shows one, or all but a few do."""
     rest = {str(word.value) for word in order([problem.unit, problem.spec]) if word.op == "var"}
     count = len(next(iter(problem.vectors.values())))
     columns = {name: [0] * count for name in rest} | dict(problem.vectors)

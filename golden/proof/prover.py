@@ -31,8 +31,8 @@ from golden.proof.solver import (
 )
 
 COMMON, POINTS, DEEPER, PRODUCTS, FEW, NOTHING = "common", "points", "deeper", "products", "few", "nothing"
-"""What is free in a question. DEEPER: the points but for those that are made of others of them, which would
-not follow these, or but for the last one. FEW: nothing, where there are few products."""
+"""What is free in a question. DEEPER: the points without the ones that are made of other points, which would
+not follow these, or without the last one. FEW: nothing, where there are few products."""
 CODES = "codes"
 """Products are free, and the codes that one step of the specification hands to the next."""
 _LONG = frozenset({"mul", "shl", "lshr", "ashr"})
@@ -359,7 +359,7 @@ def _is_long(left: Word, right: Word, free: frozenset[Word]) -> bool:
 
 
 def _derived(free: Sequence[Word]) -> list[Word]:
-    """Those of some words that are made of others of them alone."""
+    """The words that are made only of others of these words."""
     found: list[Word] = []
     for word in sorted(free, key=lambda each: each.number, reverse=True):
         rest = {each for each in free if each is not word and each not in found}

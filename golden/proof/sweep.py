@@ -178,8 +178,8 @@ class Sweep:
         return OPEN
 
     def _falsify(self) -> None:
-        """Looks for operands that refute the unit: from the differences within, those nearest the operands
-        and the result, and where few elements of a and b are not zero.
+        """Looks for operands that refute the unit: from the inner differences nearest to the operands and to
+        the result, and with few elements of a and b that are not zero.
 
         Raises:
             Refuted: there are such operands.
@@ -408,7 +408,7 @@ class Sweep:
         return [*first.values()]
 
     def _moved(self, column: Values, width: int) -> list[Candidate]:
-        """A register with zeros below it, or without those that it has: the same number in another frame."""
+        """A register with zeros added below, or with its own removed: the same number in another frame."""
         place = _zeros(column)
         base = self._shifted.get(_key(column >> place))
         return [] if base is None else [self._framed(base, _zeros(self.values[base]), place, width)]

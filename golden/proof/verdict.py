@@ -88,8 +88,8 @@ class Outcome:
         open: what keeps it open: registers that the unit seems to have and that were not proved, or why a
             proof does not count.
         lemmas: of the proof, how many were checked by what.
-        faults: those that were planted in the unit and refuted; `changes`: those of the specification that
-            were refuted; `unsettled`: planted in either, and neither refuted nor proved.
+        faults: planted in the unit and refuted; `changes`: planted in the specification and refuted;
+            `unsettled`: planted in either, and neither refuted nor proved.
         exhausted: where a proof computed all operands, how many they are; `simulated`: by what again.
         values: where it is refuted, a number for each variable on which the results differ.
         seconds: by part; "of a processor": what of the search this process computed.

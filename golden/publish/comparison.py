@@ -80,7 +80,7 @@ class Case:
 
 @lru_cache(maxsize=512)
 def cases(chosen: Property, block: Block) -> tuple[Case, ...]:
-    """Measures a property on every architecture of a block; those of one program and formats are one case.
+    """Measures a property on every architecture of a block; equal programs and formats are one case.
 
     Raises:
         ProbeError: a probe found something else than the spec says.

@@ -186,7 +186,7 @@ def _architecture(name: str) -> str:
 
 
 def _own_ids(text: str, prefix: str) -> str:
-    """The ids of the pictures made different from those of the same picture of another group."""
+    """Gives the pictures ids that differ from the ids of the same picture in another group."""
     for name in dict.fromkeys(re.findall(r'\bid="([^"]+)"', text)):
         text = re.sub(
             rf'(\bid="|aria-labelledby="|href="#|url\(#){re.escape(name)}(?=["\)])',
@@ -197,7 +197,7 @@ def _own_ids(text: str, prefix: str) -> str:
 
 
 def _deeper(text: str) -> str:
-    """The headings of a text moved down by two levels, those in code left alone."""
+    """Moves the headings of a text down by two levels, except in code."""
     lines, fenced = [], False
     for line in text.split("\n"):
         fenced ^= bool(_FENCE.match(line))

@@ -214,8 +214,8 @@ def kinds() -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def forms(block: Block, architecture: str) -> tuple[Form, ...]:
-    """The sparse, wmma and emulated instructions of a block, one for each program; those without a plain
-    one are left out."""
+    """The sparse, wmma and emulated instructions of a block, one for each program; instructions without a
+    plain counterpart are left out."""
     found: dict[tuple[object, ...], list[Instruction]] = {}
     for ins in members(block, architecture):
         if kind_of(ins):
@@ -226,7 +226,7 @@ def forms(block: Block, architecture: str) -> tuple[Form, ...]:
 
 
 def of_kind(block: Block, architecture: str, kind: str) -> list[Form]:
-    """Those of one kind."""
+    """The forms of one kind."""
     return [form for form in forms(block, architecture) if form.kind == kind]
 
 

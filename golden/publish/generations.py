@@ -79,7 +79,7 @@ def previous(architecture: str) -> str | None:
 
 @lru_cache(maxsize=16)
 def changes(old: str, new: str) -> Changes:
-    """Returns the instructions that both architectures have, and those that only one has, in the order of
+    """Returns the instructions that both architectures have, and the ones that only one has, in the order of
     the specs."""
     key = _name if _same_names(old, new) else _operands
     before = {key(ins): ins for ins in reversed(instructions(old))}
@@ -217,7 +217,7 @@ class Parameter:
 def parameters(pair: Pair) -> list[Parameter]:
     """Returns the parameters in which two programs of one kind differ; empty for programs of different kinds.
 
-    The fewest that make the older unit answer the example as the newer does are those that explain it.
+    The smallest set of them that makes the older unit answer the example as the newer does explains it.
     """
     old, new, different = pair.old.program, pair.new.program, _different(pair)
     explaining = _explaining(pair, different)

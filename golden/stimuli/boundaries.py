@@ -750,9 +750,9 @@ def _in_any_order(draw: Draw, a: Bits, b: Bits) -> tuple[Bits, Bits]:
 
 
 def _carried_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands for these rows (n,): all products, or those of half or a quarter of k, are equal but for one
-    or two, so that their sum carries as far as it can above the exponent of the alignment. What is cut of it
-    is a chosen field."""
+    """Operands for these rows (n,): all products, or the products of half or a quarter of k, are equal except
+    one or two, so that their sum carries as far as it can above the exponent of the alignment. What is cut of
+    it is a chosen field."""
     size = rows.shape
     a, b = np.zeros((*size, draw.k), draw.a.dtype), np.full((*size, draw.k), one(draw.b), draw.b.dtype)
     c, part = np.zeros(size, draw.c.dtype), draw.choice([0, 0, 1, 2], size)

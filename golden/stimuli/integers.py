@@ -40,7 +40,7 @@ def kind_name(takes: Signature, kind: str) -> str:
 
 
 def expanded(weights: Mapping[str, float]) -> dict[str, float]:
-    """Weights with each name of integers' kinds replaced by those that it stands for, which share its
+    """Weights with each name of integers' kinds replaced by the kinds that it means, which share its
     weight."""
     found: dict[str, float] = {}
     for name, weight in weights.items():

@@ -369,8 +369,8 @@ def _of_digits_together(draw: Draw, exponent: Ints, digits: Ints) -> tuple[Bits,
 
 def _put_two_bits(draw: Draw, a: Bits, b: Bits, exponent: Ints, place: Ints) -> None:
     """Products of two bits in a row that lead at these exponents, of random signs, at a place each; -1:
-    nowhere. Of some the exponent is one less: 1.5 * 1.5 leads where the significands carry, which those of
-    normal numbers alone do."""
+    nowhere. Of some the exponent is one less: there 1.5 * 1.5 leads, because the significands carry, as only
+    normal numbers do."""
     rows = np.flatnonzero(place >= 0)
     place, exponent = place[rows], exponent[rows]
     carry = np.where(exponent > draw.low, draw.coins(exponent.shape), 0)

@@ -2,7 +2,7 @@
 accumulator how long their sequences are, and where c is zero.
 
 The kinds draw dot products one by one, each with the c that it would need. A unit that holds operands (a
-matrix that stays, a register that saves power) or its accumulator answers by those before, too.
+matrix that stays, a register that saves power) or its accumulator answers by the dot products before, too.
 
 `reuse` makes the dot products before some of them out of their operands, so that the later ones, which stay
 as they were drawn, meet each way in which two can be alike. `arrange` puts dot products into sequences: short
@@ -28,7 +28,7 @@ _RAMP, _RAMP_SHARE = 1024, 8
 integer accumulator ten bits beyond the largest dot product."""
 _GROWING = tuple((8 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
 """Sequences that pass 2**n dot products: where each begins in the vectors that are drawn at once, and how
-long it is. A short run, too, has those that are an eighth of it."""
+long it is. A short run, too, has sequences up to an eighth of its length."""
 _RUNS, _RUN_SHARES = (1, 2, 3, 5, 8, 17), (0.6, 0.16, 0.1, 0.08, 0.04, 0.02)
 """How many do, and how often."""
 _STAY, _STAY_SHARE, _STAY_FROM = 300, 32, 8
@@ -42,8 +42,8 @@ with the one before it, all."""
 
 def reuse(operands: dict[str, Bits], rng: np.random.Generator, turn: int = 0) -> dict[str, Bits]:
     """Dot products, or tiles, (count, ...) in order, of which some now share operands with one behind them,
-    which is as it was. Those of one mode share alone. One operand stays for up to _STAY of them, as weights
-    do: which, `turn` says, b first."""
+    which is as it was. Only dot products of one mode share. One operand stays for up to _STAY of them, as
+    weights do; `turn` says which, b first."""
     count = len(operands["a"])
     last, style, operand, distance = _runs(count, len(operands), rng)
     mode = operands.get("mode")
@@ -81,8 +81,8 @@ def reuse(operands: dict[str, Bits], rng: np.random.Generator, turn: int = 0) ->
 
 
 def _runs(count: int, names: int, rng: np.random.Generator) -> tuple[Bits, Bits, Bits, Bits]:
-    """For each of `count` places the last of the run that it is in (itself outside of one), what those of the
-    run share with it, the operand concerned, and how far from it it is."""
+    """For each of `count` places the last of the run that it is in (itself outside of one), what the dot
+    products of the run share with it, the operand concerned, and how far from it it is."""
     # Dot products before which some share their operands.
     share = 0.08
     ends = np.flatnonzero(rng.random(count) < share)

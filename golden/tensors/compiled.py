@@ -103,7 +103,7 @@ def _package() -> str:
 
 
 def _called(function: Callable[..., Any], seen: set[Any]) -> Iterator[Callable[..., Any]]:
-    """A function of Python, and those of the kernel's own that it names."""
+    """A function of Python, and the kernel's own functions that it names."""
     if function in seen:
         return
     seen.add(function)

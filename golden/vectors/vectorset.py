@@ -181,7 +181,7 @@ def stream(
 def excerpt(
     ins: Instruction, seed: int, level: str, weights: Mapping[str, float] | None, start: int, count: int
 ) -> VectorSet:
-    """Vectors number start to start + count - 1 of a stream, without drawing those before.
+    """Vectors number start to start + count - 1 of a stream, without drawing the vectors before.
 
     Raises:
         OperandError: they are more than MOST_AT_ONCE, or lie beyond the MOST of a stream; another argument is
@@ -328,8 +328,8 @@ def _block(
 
 
 def with_kept_loads(ins: Instruction, operands: Operands) -> Operands:
-    """The operands with no c that is loaded alone but those that the arithmetic hands on as they are: what
-    becomes of another, of a NaN that is none of the unit's own or of -0, no step says."""
+    """The operands, where each c that is loaded alone is one that the arithmetic hands on unchanged: no step
+    says what becomes of another c, such as -0 or a NaN that is not the unit's own."""
     if "load" not in ins.alone:
         return operands
     given = {name: codes for name, codes in operands.items() if name not in CONTROLS}

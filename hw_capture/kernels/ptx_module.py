@@ -6,8 +6,8 @@ share), has the instruction once, and stores its results (volatile, so that they
 has addresses of 32 bits: one instruction computes the address of all operands. A source of 16 bits is
 the lower half of a loaded word. The upper half of its register is not known, as in a register that another
 instruction wrote. A predicate comes from a comparison with PREDICATE_MARK, which distinguishes its
-instruction from the form's own; a result that is a predicate guards a store. STRIDE, the distance between the places of two
-threads, marks the address in the same way. The kernel FRAME has no instruction at all.
+instruction from the form's own; a result that is a predicate guards a store. STRIDE, the distance between the
+places of two threads, marks the address in the same way. The kernel FRAME has no instruction at all.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Method: as W. Sun et al. (arXiv 2206.02874), section 4, with three differences. 
 multiprocessor; every warp reads `clock64` before and after a loop. Their loop ends each round with a
 `__syncwarp()`, ours has none. Ours runs once before, untimed: code that is not in the instruction cache
 costs hundreds of cycles. (wgmma has no such first loop, because around a pair of loops the compiler waits for
-every group. It runs more rounds instead.) Each of their ILP independent chains has its own A and B; ours share
-them, so that 32 warps find registers. A subject with `printed` is measured in both loops.
+every group. It runs more rounds instead.) Each of their ILP independent chains has its own A and B; ours
+share them, so that 32 warps find registers. A subject with `printed` is measured in both loops.
 
 Emulated instructions add C at the end, so their chain runs through A and B: every register of A is a register
 of the previous result, and every register of B is such a register XOR a number that the compiler does not

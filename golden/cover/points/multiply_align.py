@@ -153,8 +153,8 @@ _DEEPEST_LONE = 24
 
 
 def _lone_cut_points(name: str, step: Align, register: str, deepest: int, span: Bounds) -> list[Coverpoint]:
-    """One bit alone among those that an alignment cuts of a term, of either sign: a rounding or a sticky bit
-    that looks at some of them alone misses it. `deepest`: how far below the last bit kept a term has bits."""
+    """A single bit that an alignment cuts of a term, of either sign: a rounding or a sticky bit that looks
+    only at some of the cut bits misses it. `deepest`: how far below the last bit kept a term has bits."""
     if span.shared is not None or step.shift_limit is not None or span.sticky is not None:
         return []
     bins = {

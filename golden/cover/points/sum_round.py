@@ -204,9 +204,9 @@ def round_points(
 def _lone_bit_points(
     name: str, step: RoundingStep, fmt: Format, total: Bounds, terms: Sequence[Bounds]
 ) -> list[Coverpoint]:
-    """One bit alone among those that a normal result cuts, with half of the last place and without: what a
-    sticky OR without that bit misses. Every bit that a total has below its exponent can be alone there; with
-    half of the last place, of a sum of two terms, only those that are near it."""
+    """A single bit among the bits that a normal result cuts, with half of the last place and without: a
+    sticky OR without that bit misses it. Every bit that a total has below its exponent can be the single one;
+    with half of the last place, in a sum of two terms, only bits near it."""
     deepest = total.depth - kept_bits(step, fmt)
     near = _beside_half(kept_bits(step, fmt), terms)
     if not 2 <= deepest <= _WIDEST_CUT:

@@ -10,8 +10,8 @@ several links, and the first whose SASS holds it in every round is timed:
   know; `halves`: a prmt in each half of 64 bits. Its latency is subtracted later; in throughput it runs in
   parallel.
 
-An instruction that waits for an instruction of another pipeline waits one cycle longer, so both prmt (the ALU's)
-and mad (the FMA's) are timed between, and the lower latency counts.
+An instruction that waits for an instruction of another pipeline waits one cycle longer, so both prmt (the
+ALU's) and mad (the FMA's) are timed between, and the lower latency counts.
 
 Where possible, a chain of floats stays in the range of its format: the next factor undoes the one before, and
 all quotients have one dividend.
