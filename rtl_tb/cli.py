@@ -336,7 +336,7 @@ _DRAWING = ("count", "seed", "first", "weights", "vectors", "until_covered")
 
 
 def _of_capsule(ctx: typer.Context, folder: Path, requested: Options) -> tuple[Path, Options]:
-    """What a capsule repeats: the options that it keeps, but for those that were given here."""
+    """What a capsule repeats: the options that it keeps, replaced by the ones given here."""
     from rtl_tb.check.capsule import open_capsule
 
     file, kept = open_capsule(folder)
@@ -347,7 +347,7 @@ def _of_capsule(ctx: typer.Context, folder: Path, requested: Options) -> tuple[P
         if hasattr(requested, field) and _typed(ctx, name)
     }
     changes: dict[str, Any] = {"build": requested.build} | given
-    if not given.keys().isdisjoint(_DRAWING):  # other vectors than those that failed
+    if not given.keys().isdisjoint(_DRAWING):  # other vectors than the failing ones
         changes = {"drawn": None, "vectors": None} | changes
     if changes.get("vectors") is not None:
         changes["first"] = 0

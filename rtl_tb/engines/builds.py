@@ -129,7 +129,7 @@ def verilog_of(dut: Dut) -> list[Path]:
 
 
 def library_modules(dut: Dut, files: Iterable[Path]) -> list[Path]:
-    """Those of the files of a design that are modules out of the DUT's libraries."""
+    """The files of a design that are modules of the DUT's libraries."""
     folders = {os.path.abspath(path) for path in dut.libraries}
     modules = [path for path in files if path.suffix in (".v", ".sv") and str(path.parent) in folders]
     return [path for path in modules if path not in dut.sources]
@@ -138,8 +138,8 @@ def library_modules(dut: Dut, files: Iterable[Path]) -> list[Path]:
 def files_read(dut: Dut, simulator: Simulator, options: Sequence[str] = ()) -> list[Path]:
     """The files of a DUT's design that the simulator's front end reads today, with these options in
     addition to the
-    DUT's own: sources, headers, modules of libraries; of VHDL those that are named. What the simulator
-    brings itself is none.
+    DUT's own: sources, headers, modules of libraries; of VHDL the named ones. What the simulator
+    brings itself does not count.
 
     Raises:
         ElaborationError: it refuses the design.
@@ -429,8 +429,8 @@ def _digest(recipe: Recipe, inputs: Inputs) -> str:
 
 
 def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
-    """The files that the simulator's front end reads now. VHDL includes none: they are those that are
-    named."""
+    """The files that the simulator's front end reads now. VHDL includes none: they are the named
+    ones."""
     if recipe.dut.vhdl is not None:
         return recipe.dut.vhdl.files(recipe.dut.sources)
     folder = scratch / "front_end"
@@ -486,7 +486,7 @@ def _check_reach(recipe: Recipe, scratch: Path, modules: Sequence[Path]) -> None
 
 
 def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = None) -> list[Path]:
-    """The files that a run of the simulator in `folder` says it read, but for those of the build itself; and
+    """The files that a run of the simulator in `folder` says it read, without files of the build itself; and
     all sources.
 
     Raises:

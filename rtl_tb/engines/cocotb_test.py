@@ -98,7 +98,7 @@ def _signals(scope: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _unset(unit: Any) -> list[str]:
-    """Those that hold nothing but 'U'."""
+    """The signals that hold only 'U'."""
     return sorted({path for path, handle in _signals(unit) if set(str(handle.value)) == {"U"}})
 
 

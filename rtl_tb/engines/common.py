@@ -74,8 +74,8 @@ def write_bytes(file: Path, content: bytes | memoryview) -> None:
     """Writes a file of a run.
 
     Raises:
-        RtlError: it cannot be written as a whole; NumPy's own functions say of a full disk neither that nor
-            where.
+        RtlError: it cannot be written as a whole. On a full disk NumPy's own functions report neither the
+            cause nor the place.
     """
     try:
         file.write_bytes(content)
@@ -197,7 +197,7 @@ def never_waited(job: Job, answered: int, waited: int, cycles: int) -> list[Prot
 def changed_answers(
     dut: Dut, found: Sequence[ProtocolFailure], before: Mapping[str, Bits], now: Mapping[str, Bits]
 ) -> list[ProtocolFailure]:
-    """Those failures `changed_answer` that are some: the DUT's policy does not take one answer for the other.
+    """The failures `changed_answer` that count: the DUT's policy does not accept one answer for the other.
 
     Args:
         before, now: the two answers by name, (count, ...) each.

@@ -153,7 +153,7 @@ def _verilate(recipe: Recipe, place: Path, how: BuildOptions) -> None:
     runtime = (*VERILATE, *recipe.language, *COMPILE)  # what the runtime is compiled with
     delays = (*runtime, headers.COROUTINES)
     # Whether this design has delays is known when Verilator has read it; where none ever had, a header for
-    # those would cost seconds for nothing.
+    # delays would cost seconds for nothing.
     timing = headers.kept_objects(objects, recipe.simulator, delays, headers.DELAYS)
     optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE, bool(timing))
     own = (HARNESS.with_suffix(".o").name,)

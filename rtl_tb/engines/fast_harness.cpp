@@ -237,7 +237,7 @@ private:
     }
 
     // What a unit takes in during a reset must not matter. Every other reset shows some vector's complement: many operands
-    // are zero, and what keeps one of those would look right. Bits of the last byte that the port has not stay zero.
+    // are zero, and a unit that keeps a zero would look right. Bits of the last byte that the port has not stay zero.
     void show_in_reset() {
         show(shown++ % s.count);
         uint8_t* bytes = top->in_data;

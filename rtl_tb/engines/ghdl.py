@@ -1,4 +1,4 @@
-"""GHDL for the cocotb engine: how a unit in VHDL is built and run, and what its log says of it."""
+"""GHDL for the cocotb engine: how a unit in VHDL is built and run, and what its log says about it."""
 
 from __future__ import annotations
 

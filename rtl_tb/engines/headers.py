@@ -4,7 +4,7 @@ and the harness of the fast engine.
 g++ needs longer to read `verilated.h`, with the standard library behind it, and to compile the runtime than
 to compile what Verilator writes of most units: eight seconds of processor time for each build. Both are kept
 for each compiler and set of options in $MMAGOLD_CACHE, else ~/.cache/mmagold. g++ itself takes a precompiled
-header only where compiler, macros and options are those it was made with; the objects are kept under all of
+header only with the compiler, macros and options that it was made with; the objects are kept under all of
 these, the harness also under its text and the widths of the ports. Without a place for them, or with another
 compiler, nothing is kept; where the user sets OBJCACHE, that keeps the objects.
 """

@@ -340,7 +340,7 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
     """Turns answers.txt into an Outcome.
 
     Raises:
-        RtlError: there is no summary, or the lines are not those that it counts (a full disk, another
+        RtlError: there is no summary, or its counts differ from the lines (a full disk, another
             writer): no result may be missing, nor a failure.
     """
     text = answers.read_text(encoding="utf-8") if answers.is_file() else ""

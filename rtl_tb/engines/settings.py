@@ -22,7 +22,7 @@ _FILE = "pyproject.toml"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the table may say; those that it leaves out are the defaults of the commands."""
+    """What the table may say; a missing key has the default of the commands."""
 
     engine: str = "fast"
     simulator: str = "verilator"

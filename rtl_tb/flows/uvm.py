@@ -128,7 +128,7 @@ def _put(content: bytes, file: IO[bytes]) -> None:
 
 
 def _words(dut: Dut, prefix: str, vectors: VectorSet) -> dict[str, Any]:
-    """What the templates say of this unit."""
+    """What the templates say about this unit."""
     ins, layout = dut.instruction, dut.layout
     dot = WordLayout.of(ins.stateless)
     inputs, d = layout.operand_fields, dot.result_fields[-1]
@@ -139,7 +139,7 @@ def _words(dut: Dut, prefix: str, vectors: VectorSet) -> dict[str, Any]:
     compare = compare_function(
         ins.formats["d"], layout.result_fields[-1].width, layout.result_width, dut.compare
     )
-    # Cycles after the last result in which one too many is waited for, and those of the latency.
+    # Cycles after the last result in which one too many is waited for, in addition to the latency.
     drain = 64
     return {
         "p": prefix,
@@ -272,7 +272,7 @@ class _Writer:
 
 
 def coverage_words(ins: Instruction, dot: WordLayout) -> dict[str, Any]:
-    """What the template coverage.svh says of an instruction whose dot products are laid out as `dot`."""
+    """What the template coverage.svh says about an instruction whose dot products are laid out as `dot`."""
     points = Coverage(ins).points
     writer = _Writer({point.name: point for point in points})
     common = [*_sequence(writer, ins)] if ins.state else []

@@ -326,7 +326,7 @@ class Netlist:
         self.module, self.words, self.operands, self.reset, self.taken = module, words, operands, reset, taken
         self._drivers: dict[int, tuple[str, str, int]] = {}
         self._cells: dict[tuple[str, int], Word | None] = {}
-        # Calls within calls that Python allows: a cell is read by those that it feeds.
+        # Calls within calls that Python allows: a cell is read by the cells that it feeds.
         deep = 1_000_000
         sys.setrecursionlimit(max(sys.getrecursionlimit(), deep))
         self._clock = module["ports"]["clk"]["bits"][0]

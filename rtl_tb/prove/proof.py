@@ -161,8 +161,8 @@ def _confirm(dut: Dut, other: Dut, problem: Problem, values: Mapping[str, int]) 
 
 
 def simulation_of(dut: Dut, build: Path, like: Dut | None = None) -> Simulation:
-    """What runs all operands of an exhaustion through a unit, and holds its results against the model's, or
-    against those of a unit that it should be `like`."""
+    """What runs all operands of an exhaustion through a unit, and compares its results with the model's, or
+    with the results of a unit that it should be `like`."""
     against = "the core" if like is None else like.name
     return Simulation(f"Verilator, against {against}", partial(_wrong, dut, build, like))
 

@@ -13,7 +13,8 @@ simulator does what the text says, and may do it in any order. A unit is refused
 - an expression that sets a variable in a part that may not be computed (`a && f(b)`), or that it reads or
   sets in another part, too; a function without `automatic` that calls itself;
 - a path delay of a specify block;
-- a clock that a process sets with `<=`: registers behind it take what those of the clock have just taken;
+- a clock that a process sets with `<=`: registers behind it take what registers of the original clock have
+just taken;
 - a branch for a tool or for synthesis that changes the netlist (see netlist.py).
 """
 
@@ -134,7 +135,7 @@ class _Unit:
     # What is read -------------------------------------------------------------------------------------------
 
     def _names(self, node: Any, inside: bool = False) -> tuple[set[Any], set[Any]]:
-        """The signals that something reads or sets, and those of them that only functions name; `inside`:
+        """The signals that something reads or sets, and the ones that only functions name; `inside`:
         also what functions of it hold by themselves."""
         direct: set[Any] = set()
         calls: set[Any] = set()

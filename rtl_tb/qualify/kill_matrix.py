@@ -122,7 +122,7 @@ def _found(score: Score) -> str:
 
 
 def _proved(row: Row) -> str:
-    """What a proof says of a survivor."""
+    """What a proof says about a survivor."""
     if row.proof is None:
         return ""
     return f": {row.proof.verdict}{' equivalent' * row.equivalent}"

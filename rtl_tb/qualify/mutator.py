@@ -3,8 +3,8 @@
     changes = find_changes("fda.sv", text)
     mutant = planted(unit, dut, draw(changes, random.Random(1)), "mutant_1")
 
-The kinds of change are those of rtl_tb/locate/kinds.py, which the search for a fault tries as well. The text
-is read with pyslang's parser alone: no parameter, no top and no other file is needed, and comments and
+The kinds of change come from rtl_tb/locate/kinds.py, and the search for a fault tries them as well. The text
+is read only with pyslang's parser: no parameter, no top and no other file is needed, and comments and
 strings are no places. Every place has the same chance, and at a place every text that may stand there. Lines
 of handshakes and of ports are left alone: what they do is another question than the arithmetic.
 """

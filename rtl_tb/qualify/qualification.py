@@ -310,8 +310,8 @@ def qualify(
 
 
 def _prove_survivors(rows: dict[str, Row], folder: Path, seconds: float, jobs: int) -> None:
-    """Adds to survivors whether they answer as their units do. Each has a process: a solver's seconds are
-    those of its process, and threads would share them."""
+    """Adds to survivors whether they answer as their units do. Each has a process, because a solver's seconds
+    count per process, and threads would share them."""
     left = [row for row in rows.values() if not row.default.killed]
     with workers(max(jobs, 1)) as executor:
         found = [executor.submit(_proof, row.mutant, folder / row.mutant.name, seconds) for row in left]
@@ -390,7 +390,7 @@ class Explanations:
 
     @property
     def faults(self) -> list[set[str]]:
-        """The faults of each explanation; those of the flags belong to each."""
+        """The faults of each explanation; faults of the flags belong to each."""
         flagged = set(self.flags)
         return [flagged, *({*slug.split("+")} | flagged for slug in self.hypotheses)]
 

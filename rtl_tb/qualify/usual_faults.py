@@ -1,4 +1,4 @@
-"""What the report says of the usual faults: the table of docs/reports/usual-faults.md.
+"""What the report says about the usual faults: the table of docs/reports/usual-faults.md.
 
     python -m rtl_tb.qualify.usual_faults
 

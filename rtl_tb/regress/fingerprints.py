@@ -94,8 +94,8 @@ def _version(package: str) -> str:
 
 
 def simulator_digest(name: str) -> str:
-    """Of a simulator's programs, wherever they lie, and of those that other stages of a check run: a stage
-    whose program is missing finds nothing. Raises as `simulators.find`."""
+    """The digest of a simulator's programs, wherever they lie, and of the programs that other stages of a
+    check run: a stage whose program is missing finds nothing. Raises as `simulators.find`."""
     others = [other for other in ("icarus", "verilator") if other != name]
     return " ".join(
         (_programs(name), *(_found(partial(_programs, other)) for other in others), _found(_yosys))

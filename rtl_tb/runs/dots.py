@@ -27,7 +27,7 @@ def as_dots(
     exclude: Exclusion | None = None,
 ) -> tuple[dict[str, Bits], Bits]:
     """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z, of
-    tiles those at `places`, (m, n), where given.
+    tiles only at `places`, (m, n), where given.
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
     stands for itself, whatever went wrong before it. Without that answer it is left out, and so are vectors
@@ -67,7 +67,7 @@ def of_tiles(vectors: VectorSet) -> tuple[dict[str, Bits], Bits]:
 
 def place(ins: Instruction, dots: dict[str, Bits], row: int, column: int) -> dict[str, Bits]:
     """Tiles that hold the given dot products at (row, column); the rest of every tile is zero, scales are
-    those given.
+    the given ones.
 
     Sparse: all rows take the metadata of the dot product, so that they stay legal.
     """

@@ -20,9 +20,9 @@ def explain_results(
     combining: Budget | None = None,
     example: Example | None = None,
 ) -> Diagnosis | None:
-    """The diagnosis of the wrong results; None where there are none. Status flags alone say nothing of the
-    datapath's steps. The budgets are those of `diagnose`; what is said of the wrong results also holds for
-    the example."""
+    """The diagnosis of the wrong results; None where there are none. Status flags alone say nothing about
+    the datapath's steps. The budgets are as in `diagnose`. What is said about the wrong results also holds
+    for the example."""
     if not verdict.wrong_d.any():
         return None
     places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None

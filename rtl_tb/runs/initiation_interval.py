@@ -24,7 +24,7 @@ _HANGS = 4.0
 
 @dataclass(frozen=True)
 class InitiationInterval:
-    """With another `handshake` the results of `tried` vectors are right, apart from those of `wrong`."""
+    """With another `handshake` the results of `tried` vectors are right, except `wrong` of them."""
 
     dut: Dut
     handshake: Handshake

@@ -36,10 +36,10 @@ def measured(dut: Dut, engine: str, simulator: str, build: Path) -> tuple[Dut, s
 
     A faulty DUT answers some vectors wrongly, so the best lag wins; it must explain a quarter of the results
     and be alone. A unit may keep its result until the next: the first cycle that shows it counts. Of a unit
-    that is mostly wrong it is the lag at which its results are most like those that are expected, bit by bit,
-    if no other comes near: of that the warning speaks. Of a unit of which a signal is active the other way it
-    is the latency that the unit has then, so that the check can show that it fails as it is described. Where
-    no lag does, it is the one at which most results are right: with whatever latency, the unit is wrong.
+    that is mostly wrong it is the lag at which its results are most like the expected ones, bit by bit,
+    if no other comes near; the warning says so. Where a signal of a unit is active the other way, it is the
+    latency that the unit has then, so that the check can show that the unit fails as described. Where no lag
+    fits, it is the one at which most results are right: with any latency the unit is wrong.
 
     Raises:
         RtlError: a clear or load comes in a cycle of its own.
@@ -131,7 +131,7 @@ def _repeated(vectors: VectorSet, times: int) -> VectorSet:
 
 
 def _likest(expected: Bits, actual: Bits, usable: Bits, bits: int, interval: int) -> int | None:
-    """The lag at which the bits of the results follow those that are expected, upright or inverted; None
+    """The lag at which the bits of the results follow the expected ones, upright or inverted; None
     where another comes near. Results of other vectors follow them by chance, everywhere alike."""
     places = np.arange(bits, dtype=np.uint64)
     one, two = (

@@ -136,8 +136,8 @@ def _computed(verdict: Verdict) -> tuple[int, int]:
 
 
 def choices(dut: Dut) -> Iterator[Signals]:
-    """What is turned over, trial by trial: each signal alone, those that belong together, all but the
-    reset."""
+    """The signals that are inverted, trial by trial: each signal alone, signals that belong together, all
+    except the reset."""
     shake = dut.handshake
     signals = {role: (role, port, port in shake.active_low) for role, port in _controls(dut).items()}
     reset = [("reset", dut.reset.port, dut.reset.active_low)] if dut.reset else []

@@ -94,7 +94,8 @@ class _Sequence:
         self.run, self.ins = run, ins
 
     def fails(self, batch: Operands) -> Flags:
-        """Which of a batch of dot products with c (n, ...) fail: not those whose c cannot be made exactly."""
+        """Which of a batch of dot products with c (n, ...) fail; not the ones whose c cannot be made
+        exactly."""
         made, exact = self._with_predecessor(batch)
         failed = self.run.judged(made)[1].failed.reshape(len(exact), -1)
         return np.asarray(exact & failed[:, -1] & ~failed[:, :-1].any(axis=1))

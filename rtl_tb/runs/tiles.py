@@ -89,7 +89,7 @@ ORDERS: dict[str, Callable[[Codes], Codes]] = {
     "the halves of the rows exchanged": _swapped(1, 2),
     "the halves of the columns exchanged": _swapped(2, 2),
 }
-"""Orders of the elements of d, by what a sentence says of them."""
+"""Orders of the elements of d, by what a sentence says about them."""
 
 
 def _named(places: Flags) -> str:

@@ -115,7 +115,7 @@ class Verdict:
         return rows
 
     def by_named_kind(self) -> list[KindRow]:
-        """The same under the names that the kinds have for the unit: those of one name together."""
+        """The same under the names that the kinds have for the unit; kinds of one name are one row."""
         rows: dict[str, KindRow] = {}
         for row in self.by_kind():
             name = kind_name(self.vectors.instruction, row.kind)

@@ -1,7 +1,7 @@
 """VCS, Questa (ModelSim) and Xcelium: how each compiles and runs the self-checking testbench.
 
-None of them was run, for want of a licence: commands and messages are those that scripts and logs of their
-users show. The tests run them with programs that stand in for the simulators, check every argument and
+None of them was run, for want of a licence: commands and messages come from scripts and logs of their
+users. The tests run them with programs that stand in for the simulators, check every argument and
 simulate with Icarus Verilog. Each is looked for in the
 environment's MMAGOLD_VCS, MMAGOLD_VSIM or MMAGOLD_XRUN, then on PATH.
 """

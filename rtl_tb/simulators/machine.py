@@ -1,5 +1,5 @@
 """Whether a tool broke off for a cause of the machine: no memory, no room on the disk, a signal that somebody
-sent. What it says of a design then is no refusal."""
+sent. What it says about a design then is no refusal."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def cause_in_the_machine(text: str, how: str, folder: Path | None) -> str | None
 
 def _is_full(folder: Path) -> bool:
     try:
-        # Bytes; with less room on its disk what a compiler says of a design is not believed: what it read may
-        # be half of what another one wrote.
+        # Bytes; with less room on its disk what a compiler says about a design is not believed: what it read
+        # may be half of what another one wrote.
         room = 1 << 20
         return shutil.disk_usage(folder).free < room
     except OSError:

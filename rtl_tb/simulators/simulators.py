@@ -497,7 +497,7 @@ def longest_build(
 
 
 def _within_memory(words: Sequence[str]) -> Sequence[str]:
-    """The words of a program, and those before it that limit its memory."""
+    """The words of a program, after words that limit its memory."""
     most = getattr(_limits, "memory", None)
     return words if most is None else ["/bin/sh", "-c", f'ulimit -v {most >> 10}; exec "$@"', "sh", *words]
 
@@ -600,7 +600,7 @@ ONLY_WARNED = "it gave warnings, but no error"
 
 
 _MISSING = re.compile(r"Cannot find file containing \w+: ('[^']+')")
-"""What Verilator says of a module, an interface or a package that no source has."""
+"""What Verilator says about a module, an interface or a package that no source has."""
 FURTHER_LINES = re.compile(r"^(?:\S+:\d+:)?\s+: (?:\.\.\. )?(?P<text>.+)|^(?P<note>\S+:\d+:\d+: note: .+)")
 """What Verilator, Icarus Verilog and compilers say in the lines below an error that belong to it."""
 

@@ -4,7 +4,7 @@
 // Reads from the working directory, or from the folder that +mmagold_files=FOLDER names
 //   run.hex        the settings: number of vectors, resets, timeout (a comment names each)
 //   vectors_N.hex  DEPTH vectors each, one a line: operand word, then expected result word
-//   traffic_N.hex  four 32-bit words for each of them: the cycles before it, those for which its result waits, what lies on the
+//   traffic_N.hex  four 32-bit words for each of them: the cycles before it, the cycles for which its result waits, what lies on the
 //                  input meanwhile, the reset behind it (mmagold's rtl_tb/engines/traffic.py); nothing of it is decided here
 // Writes answers.txt: one line for each wrong or unknown result and each failure of the handshake, a summary at the end. Where
 // the settings say so, one for every result and none is compared: what a simulation does not hold, no unit in it can read.
@@ -68,7 +68,7 @@ module mmagold_tb;
         end
     endtask
 
-    // A cycle of the waits: one that is engaged counts those alone in which the other side is ready, or valid, while it may.
+    // A cycle of the waits: an engaged wait counts only cycles in which the other side is ready, or valid, while it may.
     task pass_gap;
         if (gap_left != 0) begin
             if (!gap_engaged || in_ready === 1'b1 || gap_expired >= MOST_EXPIRED) gap_left = gap_left - 1;
@@ -251,7 +251,7 @@ module mmagold_tb;
     endtask
 
     // What a unit takes in during a reset must not matter. Every other reset, the first among them, shows some vector's
-    // complement: many operands are zero, and what keeps one of those would look right.
+    // complement: many operands are zero, and a unit that keeps a zero would look right.
     task show_other;
         begin
             show_next;
