@@ -436,7 +436,7 @@ class Key:
         default: what holds without it; MISSING: the key is needed.
         excludes, needs: keys of the same mapping with which it cannot be used, and without which it has no
             meaning.
-        instead: what the page says of the default where the value does not show it.
+        instead: what the page says about the default where the value does not show it.
     """
 
     name: str
@@ -449,7 +449,7 @@ class Key:
 
     @property
     def default_text(self) -> str:
-        """What the page says of the default."""
+        """What the page says about the default."""
         if self.instead:
             return self.instead
         if self.default is MISSING:
@@ -558,7 +558,7 @@ class Mapping(Value):
         return merged({"": self})
 
     def default_of(self, key: Key) -> str:
-        """What the page says of a key's default."""
+        """What the page says about a key's default."""
         others = [name for group in self.one_of if key.name in group for name in group if name != key.name]
         return f"needed without `{'`, `'.join(others)}`" if others else key.default_text
 

@@ -159,7 +159,7 @@ ARCHITECTURE = Mapping(
 
 @dataclass(frozen=True)
 class Entry:
-    """What one architecture says of (a part of) one family."""
+    """What one architecture says about (a part of) one family."""
 
     family: Family
     where: dict[str, tuple[str, ...]]
@@ -216,7 +216,7 @@ class Architecture:
     `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
     it, in addition to its name, title, targets and devices. `unknown`: instructions that it has, but whose
     arithmetic is not public. `left_out`: instructions that it has and that are not here, each with why.
-    `matrix_units`: what the vendor says of the units of a multiprocessor, or "".
+    `matrix_units`: what the vendor says about the units of a multiprocessor, or "".
     """
 
     name: str

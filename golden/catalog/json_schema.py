@@ -1,5 +1,5 @@
-"""What editors and pages say of the keys that files have: JSON Schemas and tables, made of the declarations
-that the readers use (golden/values.py).
+"""What editors and pages say about the keys that files have: JSON Schemas and tables, made of the
+declarations that the readers use (golden/values.py).
 
 `python -m golden.publish.schema` writes those of units, plans, families and architectures, `python -m
 rtl_tb.regress.schema` those of rtl_tb; tests hold the committed files to the declarations. What a schema

@@ -69,7 +69,7 @@ _ASIDE = (
     "any_bits",
     "stalls",
 )
-"""What a row says of how it was measured."""
+"""What a row says about how it was measured."""
 _NUMBERS = (
     *("value", "range", "text", "completion", "completion_a", "completion_c", "completion_published"),
     *("single", "empty", "interval", "points", "ways", "sizes"),

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from golden.catalog.lookup import instructions
 from golden.errors import MmagoldError, OperandError, ShapeError, runs
-from golden.kernels.candidates import candidates_of, cuts, scaled, takes
-from golden.kernels.candidates import extra_operands as operands_beside
+from golden.kernels.candidates import candidates_of, cuts, extra_operands, scaled, takes
 from golden.kernels.epilogues import NOTHING, Addends
 from golden.kernels.plan import Plan
 from golden.kernels.plan_files import plans
@@ -125,10 +124,10 @@ def _plans(arch: str, formats: dict[str, Format], more: set[str], k: int) -> Ite
     yield from named
     for one in named:
         yield from (one.but(part=size) for size in cuts(one, k))
-    units = [unit for unit in instructions(arch) if operands_beside(unit) == more]
+    units = [unit for unit in instructions(arch) if extra_operands(unit) == more]
     yield from candidates_of(units, formats, k)
     if more == {"scale_a", "scale_b"}:
-        dense = [unit for unit in instructions(arch) if not operands_beside(unit)]
+        dense = [unit for unit in instructions(arch) if not extra_operands(unit)]
         yield from scaled(dense, formats, k, [{"scales": "tensor"}, {"scales": "row"}, *SCALES_OF_BLOCKS])
 
 

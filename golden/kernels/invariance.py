@@ -69,7 +69,7 @@ class Change:
 
 @dataclass(frozen=True)
 class BatchMap:
-    """What `golden.invariance` says of one layer.
+    """What `golden.invariance` says about one layer.
 
     Attributes:
         recorded: its answers.

@@ -310,7 +310,7 @@ FORMAT = Variants(
         ),
     },
 )
-"""What a file says of a number format."""
+"""What a file says about a number format."""
 
 
 def build_format(name: str, section: yamlfile.Section) -> Format:

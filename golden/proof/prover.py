@@ -100,7 +100,7 @@ class Prover:
             self._facts.append(Fact(place, bit, frozenset(ends)))
 
     def bounded(self, product: Word, ranges: Ranges) -> None:
-        """Keeps what bounds of its factors say of a product, where these are points or made of some."""
+        """Keeps what bounds of its factors say about a product, where these are points or made of some."""
         factors = [plain_factor(arg) for arg in product.args]
         ends = [each for each in order(factors, self._named) if each in self._named or each.op == "var"]
         found = [(each, ranges.of(each)) for each in factors]

@@ -123,7 +123,7 @@ class Solver:
 
 
 def ask_text(text: str, seconds: float, options: Mapping[str, Any] | None = None) -> str:
-    """What bitwuzla says of a question as SMT-LIB: HOLD, NEVER or UNKNOWN.
+    """What bitwuzla says about a question as SMT-LIB: HOLD, NEVER or UNKNOWN.
 
     Args:
         seconds: of this process's computing. options: of bitwuzla, by name.

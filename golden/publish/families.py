@@ -126,11 +126,11 @@ def _modifiers(variants: tuple[Instruction, ...]) -> list[str]:
 
 def _slug(variants: tuple[Instruction, ...]) -> str:
     family, operands = variants[0].family, []
-    told_by = families()[family].pages_by
-    if told_by == SCALES:
+    pages_by = families()[family].pages_by
+    if pages_by == SCALES:
         operands = _scale_words(variants)
-    elif told_by is not None:
-        operands = ["from", *_formats(variants, told_by)]
+    elif pages_by is not None:
+        operands = ["from", *_formats(variants, pages_by)]
     return "-".join([family, *_formats(variants, "d"), *operands, *_modifiers(variants)])
 
 

@@ -66,7 +66,7 @@ def core(group: Group) -> list[str]:
 
 
 def brief(group: Group) -> list[str]:
-    """What an architecture's document says of a group: summary, variants, steps, datapath."""
+    """What an architecture's document says about a group: summary, variants, steps, datapath."""
     sections = [
         ("Variants", variants.variants(group, names=False)),
         ("Computation", computation.steps(group)),

@@ -165,7 +165,8 @@ def captured_cell(members: Sequence[Instruction]) -> str:
 
 
 def captured_entry(ins: Instruction) -> dict[str, Any] | None:
-    """What the manifest of the captured vectors says of an instruction; None where nothing was captured."""
+    """What the manifest of the captured vectors says about an instruction; None where nothing was
+    captured."""
     entry: dict[str, Any] | None = manifest(ins.architecture).get("instructions", {}).get(ins.name)
     return entry
 

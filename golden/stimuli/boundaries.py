@@ -851,7 +851,7 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     share = 0.06  # 20 of 200,000 vectors have half of the least number and, in f32, 31 zeros behind it
     small = draw.chance(share, size) & (least - draw.kept_bits - 2 >= draw.low) & (bits_a + bits_b < 63)
     if small.any():
-        near = _beside_half_of_a_subnormal(draw, int(small.sum()))
+        near = _near_half_of_a_subnormal(draw, int(small.sum()))
         digits_a[small], digits_b[small], first[small], second[small] = near
     a = np.zeros(draw.shape, draw.a.dtype)
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), draw.shape))
@@ -867,9 +867,9 @@ def product_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, np.where(alone, draw.zeros(draw.c, size), c)
 
 
-def _beside_half_of_a_subnormal(draw: Draw, count: int) -> tuple[Ints, Ints, Ints, Ints]:
+def _near_half_of_a_subnormal(draw: Draw, count: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Digits and exponents of two factors whose product lies next to half of a subnormal result's last place:
-    the fewer digits the result keeps, the more zeros or ones stand between the half and the rest. In a
+    the fewer digits the result keeps, the more zeros or ones are between the half and the rest. In a
     quarter of the rows the rest is one bit."""
     tries = 64  # of which the nearest counts: 6 places nearer than one
     size = (count,)

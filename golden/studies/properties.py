@@ -1,4 +1,4 @@
-"""Properties: what the comparison pages say of every unit, measured on the models and on a chip."""
+"""Properties: what the comparison pages say about every unit, measured on the models and on a chip."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _check_shapes(plan: Plan, given: Mapping[str, Tensor | None]) -> None:
     shadows: dict[str, Any] = dict.fromkeys(("C", "metadata", "scale_a", "scale_b", "bias"))
     for name, tensor in given.items():
         if tensor is not None:
-            fmt = formats.get(name) or _format_beside(plan, name)
+            fmt = formats.get(name) or _format_of_extra(plan, name)
             check_dtype(tensor, fmt, name)
             _check_codes(plan, fmt, tensor, name)
             least = plan.instruction.at_rest(name) if name == "metadata" else 0
@@ -185,7 +185,7 @@ def _check_shapes(plan: Plan, given: Mapping[str, Tensor | None]) -> None:
     check_operands(plan, shadows.pop("A"), shadows.pop("B"), shadows)
 
 
-def _format_beside(plan: Plan, name: str) -> Format:
+def _format_of_extra(plan: Plan, name: str) -> Format:
     """Of metadata and scales."""
     if name == "metadata" or plan.instruction.scale_block is not None:
         return plan.instruction.code_format(name)

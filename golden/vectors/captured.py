@@ -175,8 +175,8 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
 
 
 def device_facts(device: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a manifest says of a device at least: of a CPU (it has a CPUID) other things than of a GPU, of
-    AMD's GPUs (they have a target) others than of NVIDIA's."""
+    """The facts that a manifest must give about a device. They differ for a CPU (it has a CPUID), for GPUs of
+    AMD (they have a target) and for GPUs of NVIDIA."""
     return _CPU if "cpuid" in device else _AMD if "target" in device else _GPU
 
 

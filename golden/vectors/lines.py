@@ -94,7 +94,7 @@ class Lines:
 
     @property
     def has_kinds(self) -> bool:
-        """Whether a line says of what kind its operands are."""
+        """Whether a line gives the kind of its operands."""
         return any(isinstance(piece, (KindName, KindNumber)) for piece in self.pieces)
 
     def encode(

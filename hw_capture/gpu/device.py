@@ -165,7 +165,7 @@ class Device:
         return int(self._gpu.get_attribute(key)) if key is not None else 0
 
     def facts(self) -> dict[str, Any]:
-        """What a manifest says of the GPU: no serial number, no UUID, no host name."""
+        """What a manifest says about the GPU: no serial number, no UUID, no host name."""
         major, minor = self.compute_capability
         return {
             "name": self.name,

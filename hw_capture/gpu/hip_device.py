@@ -110,7 +110,7 @@ class HipDevice:
         return values[0] if values else None
 
     def facts(self) -> dict[str, Any]:
-        """What a manifest says of the GPU: no serial number, no UUID, no host name."""
+        """What a manifest says about the GPU: no serial number, no UUID, no host name."""
         version = int(self.call("HIP's version", "hipRuntimeGetVersion"))
         return {
             "name": self.name,

@@ -90,7 +90,7 @@ def tools() -> Tools:
 
 
 def version() -> str:
-    """What the manifest says of the compiler: "clang 19.1.7"."""
+    """What the manifest says about the compiler: "clang 19.1.7"."""
     text = _output_of(*tools().clang)
     found = re.search(r"clang version (\S+)", text)
     return f"clang {found.group(1)}" if found else text.splitlines()[0]
@@ -119,7 +119,7 @@ def listing(source: str, target: str, options: Sequence[str] = ()) -> str:
 
 @cache
 def _output_of(*command: str) -> str:
-    """All that a tool says of itself."""
+    """All that a tool says about itself."""
     return toolchain.run_tool([*command, "--version"], HwError)
 
 

@@ -79,7 +79,7 @@ def require(*tools: str) -> str:
 
 @cache
 def _about(tool_path: str) -> str:
-    """What a tool says of itself: version, release and build."""
+    """What a tool says about itself: version, release and build."""
     return run_tool([tool_path, "--version"], HwError)
 
 

@@ -168,7 +168,7 @@ def _computed(plan: Plan, operands: dict[str, Bits]) -> Bits:
 _KERNEL = re.compile(
     r"\b(nvjet_\w+|cutlass_\w+|sm\d+_xmma\w+|triton\w+|\w*(?:dot_kernel|gemv|splitK|split_k|sgemm|reduce_1Block)\w*)"
 )
-_BESIDE = re.compile(r"^Mem(set|cpy)|at::native|compressSparse|MetaDataReorder")
+_HELPERS = re.compile(r"^Mem(set|cpy)|at::native|compressSparse|MetaDataReorder")
 """Kernels that copy, fill or pack operands."""
 _SIZES = re.compile(r"\d+x\d+\w*")
 """Tile sizes and what follows in a kernel's name, which differ from shape to shape."""
@@ -192,7 +192,7 @@ def table(recorded: Iterable[Recorded]) -> str:
         row.products += 1
         row.equal += one.plan is not None
         row.elements += one.d.size
-        row.kernels |= {kernel_name(name) for name in one.kernels if not _BESIDE.search(name)}
+        row.kernels |= {kernel_name(name) for name in one.kernels if not _HELPERS.search(name)}
         if one.plan is not None:
             row.options |= _split(one)
     lines = [

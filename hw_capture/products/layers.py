@@ -42,7 +42,7 @@ BATCHES = (*range(1, 513), *(64 * n for n in (9, 10, 12, 16, 24, 32, 48, 64, 128
 """Every M that is called by default: all up to 512, and further ones to 8192."""
 _MARK = "bitwise_not"
 """Part of the name of a kernel that stands between the calls when they are profiled."""
-_BESIDE = re.compile(r"^Mem(set|cpy)|Activity Buffer|^cu(da)?[A-Z]")
+_OTHER_EVENTS = re.compile(r"^Mem(set|cpy)|Activity Buffer|^cu(da)?[A-Z]")
 """What the profiler lists in addition to a call's kernels."""
 _CUBLAS = ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12")
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -207,7 +207,7 @@ class _Layer:
         events = sorted(
             (event.time_range.start, event.name, event.time_range.elapsed_us())
             for event in profile.events()
-            if event.device_type == t.autograd.DeviceType.CUDA and not _BESIDE.match(event.name)
+            if event.device_type == t.autograd.DeviceType.CUDA and not _OTHER_EVENTS.match(event.name)
         )
         calls: list[tuple[list[str], list[float]]] = []
         for _, name, microseconds in events:

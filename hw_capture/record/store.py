@@ -62,7 +62,7 @@ class Store:
     """A folder of captured vectors and its manifest.
 
     Attributes:
-        operands: what the manifest says of the operands of CLASS_SETS (hw_capture/kernels/tiles.py).
+        operands: what the manifest says about the operands of CLASS_SETS (hw_capture/kernels/tiles.py).
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any], options: Options, operands: str) -> None:

@@ -49,7 +49,7 @@ class Pair:
 
 
 def reason(differences: Iterable[Difference], key: Key, ours: Figure) -> str:
-    """What the first of a file's differences says of a figure and a device of ours; "" if none does."""
+    """What the first of a file's differences says about a figure and a device of ours; "" if none does."""
     about = key, ours.architecture, ours.device
     return next((one.reason for one in differences if one.explains(*about)), "")
 
@@ -81,7 +81,7 @@ def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
 
 
 def without(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[tuple[Figure, str]]:
-    """Returns what only they have a number of, and what ours says of it in words, or ""."""
+    """Returns the figures that only they have as a number, and our words about them, or ""."""
     mine = list(ours)
     words = [figure for figure in mine if figure.value is None]
     said = {figure.instruction: figure.text for figure in words}

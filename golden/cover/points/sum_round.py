@@ -208,7 +208,7 @@ def _lone_bit_points(
     sticky OR without that bit misses it. Every bit that a total has below its exponent can be the single one;
     with half of the last place, in a sum of two terms, only bits near it."""
     deepest = total.depth - kept_bits(step, fmt)
-    near = _beside_half(kept_bits(step, fmt), terms)
+    near = _last_place_with_half(kept_bits(step, fmt), terms)
     if not 2 <= deepest <= _WIDEST_CUT:
         return []
     places = range(2, _WIDEST_CUT + 1)  # all of them: operations that share the point cut different numbers
@@ -220,7 +220,7 @@ def _lone_bit_points(
     return [Coverpoint("rounding", f"{name}: one bit cut", bins)]
 
 
-def _beside_half(kept: int, terms: Sequence[Bounds]) -> int:
+def _last_place_with_half(kept: int, terms: Sequence[Bounds]) -> int:
     """The last place at which one bit can be alone with half of the last place.
 
     Of two terms that are no longer than the result, what is cut is the end of the smaller one: half and the

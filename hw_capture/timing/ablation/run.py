@@ -145,7 +145,8 @@ def operands(size: int, seed: int) -> tuple[Codes, Codes]:
 
 
 class Product:
-    """A matrix product of one size: operands here and on the GPU, and what the model says of some of it."""
+    """A matrix product of one size: operands here and on the GPU, and what the model says about some of
+    it."""
 
     def __init__(self, gpu: Device, size: int, seed: int) -> None:
         self.gpu, self.size = gpu, size
