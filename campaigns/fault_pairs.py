@@ -6,7 +6,7 @@ Each pair is planted in the unit's RTL, built, and run on the default vectors; t
 alone. A pair counts where a hypothesis that explains every result (or the nearest, where it is called what
 the unit is) has both faults, by the names that the mutants give them. "as two": it has two faults, one of
 them by such a name, the other in words of its own: exponents of a that are too small are exponents of the
-products that are. Where one fault hides the other in every vector there is nothing to tell.
+products that are. Where one fault hides the other in every vector there is nothing to distinguish.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the check and the diagnosis say of faults that nobody chose: one-line mutants drawn by a seed.
+"""What the check and the diagnosis say about faults that nobody chose: one-line mutants drawn by a seed.
 
 .venv/bin/python campaigns/fresh_mutants.py --seed 1 --out fresh.json
 
@@ -76,7 +76,7 @@ def drawn(seed: int, faults: int, wanted: Sequence[str]) -> Iterator[tuple[Mutan
 
 
 def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) -> dict[str, Any] | None:
-    """What check, diagnosis and the search for a repair say of a mutant; None where it does not compile."""
+    """What check, diagnosis and the search for a repair say about a mutant; None if it does not compile."""
     try:
         dut = mutant.plant(folder / "rtl")
         if dut.handshake.measured:

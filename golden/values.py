@@ -605,7 +605,7 @@ class Variants(Value):
 
 
 def merged(kinds: AnyMapping[str, Mapping]) -> list[Row]:
-    """The rows of several kinds of mapping, by the words that tell them apart, in one table: each key
+    """The rows of several kinds of mapping, by the words that distinguish them, in one table: each key
     once."""
     uses: dict[str, list[tuple[str, Key]]] = {}
     for word, kind in kinds.items():

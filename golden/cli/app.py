@@ -499,14 +499,14 @@ def _search(
     """The search, and a proof if there are seconds and processes for one."""
     from golden.identify import comparing
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         progress(text, 0, 0)
 
     bar = partial(progress, "searching")
     if proof is None:
-        return comparing.compare(x, y, seed, budget, bar, tell)
+        return comparing.compare(x, y, seed, budget, bar, report)
     seconds, jobs = proof
-    return comparing.compare_and_prove(x, y, seconds, seed, budget, bar, tell, jobs)
+    return comparing.compare_and_prove(x, y, seconds, seed, budget, bar, report, jobs)
 
 
 @_own.command()

@@ -224,7 +224,7 @@ class StepChecks:
             )
 
     def _distinguishes(self, step: Step, own: Bounds) -> bool:
-        """Whether a step could tell a shortened sum from the exact one.
+        """Whether a step could distinguish a shortened sum from the exact one.
 
         The bits that were dropped are ORed into the lowest that is kept, some 100 below the leading one.
         Nothing that rounds once, two bits or more above that one, sees a difference.

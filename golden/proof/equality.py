@@ -1,4 +1,4 @@
-"""Two instructions or units against each other, for all operands: equal, or operands that tell them apart.
+"""Two instructions or units against each other, for all operands: equal, or operands that distinguish them.
 
     found = prove(x, y, seconds=60)
     found.outcome.verdict, found.operands

@@ -193,7 +193,7 @@ class Forms:
     def _product(self, word: Word) -> Form | None:
         """A product of three words or more; of two the word is an atom itself."""
         factors = [each for arg in word.args for each in self._factors(arg, word.width)]
-        # Most factors of a Product: the checker's random values tell two sums of such products apart.
+        # Most factors of a Product: the checker's random values distinguish sums of such products.
         most_factors = 4
         if not 2 < len(factors) <= most_factors:
             return None

@@ -189,7 +189,7 @@ def _machine_names(group: Group) -> str:
 def algorithm_text(group: Group) -> str:
     """The algorithm of a group with its steps: "FDA over K = 8; 2 x FDA of 8 for K = 16"."""
     programs = [(ins, program_text(ins)) for ins in group.variants]
-    # K alone does not tell.
+    # Whether K alone does not identify the text.
     ambiguous = len({(ins.k, text) for ins, text in programs}) > len({ins.k for ins, _ in programs})
     found: dict[tuple[str, str], list[int]] = {}
     for ins, text in programs:

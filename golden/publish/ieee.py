@@ -3,7 +3,7 @@ software runs.
 
 Both are units of the same operands, written as steps and run by the same C core. Operands come from every
 kind of golden/stimuli/ with a fixed seed, so a page says the same whenever it is built. The search is a
-sample: counts tell how often a difference was met among operands that aim at differences, not how often one
+sample: counts say how often a difference was met among operands that aim at differences, not how often one
 occurs in a workload.
 """
 
@@ -151,7 +151,7 @@ def search_key(ins: Instruction) -> Hashable:
 
 
 class _Key:
-    """An instruction that equals another one when no operand can tell them apart."""
+    """An instruction that equals another one when no operand can distinguish them."""
 
     def __init__(self, ins: Instruction) -> None:
         self.ins = ins

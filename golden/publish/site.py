@@ -135,7 +135,7 @@ def _environment() -> dict[str, str]:
     and prints plain English lines in UTF-8.
 
     On a CI server (CI=true) or with FORCE_COLOR it would put terminal codes before its progress, --no-color
-    or not; with LANGUAGE=de it would tell it in German.
+    or not; with LANGUAGE=de it would print progress in German.
     """
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")

@@ -97,7 +97,7 @@ def _rounded(group: Group) -> str | list[str]:
 
 
 def _typed(group: Group, ins: Instruction) -> str:
-    """The operand type, where the length alone does not tell the split in this group."""
+    """The operand type, where the length alone does not determine the split in this group."""
     splits = {(other.stored_k, split_text(other)) for other in group.variants}
     return f"{ins.formats['a'].name}: " if len(splits) > len({k for k, _ in splits}) else ""
 

@@ -179,7 +179,7 @@ class Device:
 
     @property
     def memory_bus_bits(self) -> int:
-        """Width of the memory bus, 0 where the driver does not tell."""
+        """Width of the memory bus, 0 where the driver does not report it."""
         return self._attribute("GLOBAL_MEMORY_BUS_WIDTH")
 
     def free_memory(self) -> int:

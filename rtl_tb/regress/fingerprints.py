@@ -174,8 +174,8 @@ def unit_state(dut: Dut, simulator: str) -> UnitState:
 def _files(dut: Dut, simulator: str) -> tuple[list[Path], bool]:
     """The files that the simulator reads, and whether they are its own list.
 
-    What Icarus refuses is translated for it, and commercial simulators list nothing: of that only Verilator
-    can tell, whose macros are others.
+    What Icarus refuses is translated for it, and commercial simulators list nothing. For both only Verilator
+    can name the files, and its macros differ.
     """
     if (dut.vhdl is not None) != (simulator == "ghdl"):
         raise ElaborationError(

@@ -185,7 +185,7 @@ def _files(section: Section, folder: Path, pattern: str) -> list[Path]:
 
 
 def _units(folder: Path, found: AnyMapping[Path, dict[str, Any]]) -> tuple[Unit, ...]:
-    """The units with names that tell them apart: the DUT's own, or its file's where two have the same."""
+    """The units with names that distinguish them: the DUT's own, or its file's where two have the same."""
     duts = {file: load_dut(file) for file in found}
     places = {file: os.path.relpath(file, folder) for file in found}
     counts = Counter([*(dut.name for dut in duts.values()), *places.values()])
