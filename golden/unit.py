@@ -24,7 +24,7 @@ from golden.program.signature import Bits, Operands, Signature
 
 
 class Unit(Protocol):
-    """Formats by operand ("a", "b", "c", "d" and those of scales), the number of products, and the answer."""
+    """Formats by operand ("a", "b", "c", "d" and scales), the number of products, and the answer."""
 
     @property
     def formats(self) -> Mapping[str, Format]: ...

@@ -121,7 +121,7 @@ class Resolver:
 
     @cached_property
     def words(self) -> dict[str, Chip]:
-        """Every word for chips, those without brands too: what the site's finder searches."""
+        """Every word for chips, also words without brands: what the site's finder searches."""
         return {**self._by_number, **self.chips}
 
     def meant(self, word: str) -> str | None:

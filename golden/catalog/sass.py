@@ -54,7 +54,7 @@ class Row:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The mnemonics and how often each stands there, without those of subroutines."""
+        """The mnemonics and how often each occurs, without the ones of subroutines."""
         return parse(self.sass)
 
     @property

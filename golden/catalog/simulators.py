@@ -46,7 +46,7 @@ class Simulator:
 
 @dataclass(frozen=True)
 class Fragment:
-    """The text, how many options it sets, and sentences about those that it cannot."""
+    """The text, how many options it sets, and sentences about options that it cannot set."""
 
     text: str
     written: int

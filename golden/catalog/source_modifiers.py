@@ -155,7 +155,7 @@ class Modified:
         return self.instruction.dot(**self.read({"a": a, "b": b, "c": c}, matrices=False))
 
     def read(self, operands: Mapping[str, npt.ArrayLike], matrices: bool) -> dict[str, Bits]:
-        """The operands as the unit reads them: those of the matrix API, or of dot products.
+        """The operands as the unit reads them: of the matrix API, or of dot products.
 
         Raises:
             ShapeError, DTypeError, OperandError: as the instruction.

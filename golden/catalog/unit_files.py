@@ -271,7 +271,7 @@ def _local_formats(document: Section) -> dict[str, Format]:
 
 
 _MOST_INTEGER_BITS = {"c": 63, "d": 64}
-"""Bits of an integer operand; those of other operands are factors."""
+"""Bits of an integer operand; bits of other operands are factors."""
 
 
 _INTEGER = re.compile(r"(?P<sign>[su])(?:int)?(?P<bits>\d+)|(?P<signed>int)(?P<of>\d+)")

@@ -3,7 +3,7 @@
     value = (-1)**sign * magnitude * 2**(base + offset)
 
 A base is a word and an offset a Python integer, so that two numbers of one base lie in one frame and can be
-added without a shifter. The rules are those of golden/model/reference.py, line by line.
+added without a shifter. The rules follow golden/model/reference.py, line by line.
 """
 
 from __future__ import annotations

@@ -624,7 +624,7 @@ class _Operation:
     def _overflowed(self, product: Number, limit: int) -> Number:
         """A product of 2**limit or more is infinite."""
         build, words = self.build, self.words
-        # Bit 2**limit and those above it are what a shift by its place leaves; below that place lies all.
+        # Bit 2**limit and the bits above it are what a shift by its place leaves; below that place lies all.
         place = words.sub(build.exponent(limit - product.offset), product.base)
         beneath = words.less_signed(place, build.exponent(0))
         large = words.nonzero(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 _PICTURED = 16
-"""Rows and columns of a picture: those of a warp's operands."""
+"""Rows and columns of a picture, as a warp's operands have them."""
 
 
 @dataclass(frozen=True)

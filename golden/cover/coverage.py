@@ -57,8 +57,8 @@ class Coverage:
     def sample(self, operands: dict[str, Bits], d: Bits) -> None:
         """Counts vectors: operands as `ins.dot` takes them, (count, ...), and their results d (count,).
 
-        Status flags are those that the instruction raises. The vectors of a call follow one another where the
-        unit keeps its accumulator; with c in place of `clear` how they do is not known, and not counted.
+        Status flags are the ones that the instruction raises. The vectors of a call follow one another where
+        the unit keeps its accumulator; with c in place of `clear` how they do is not known, and not counted.
         """
         if isinstance(self._sampler, SequenceSampler) and "clear" in operands:
             self._count(self._sampler.sequence_samples(operands, d))

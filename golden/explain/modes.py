@@ -41,7 +41,7 @@ def modes_dict(ins: Instruction) -> dict[str, Any] | None:
 
 
 def modes_rows(ins: Instruction) -> Iterator[tuple[str, str, str]]:
-    """One row for each mode: code, fields, and the formats and steps that are not those of the first mode."""
+    """One row for each mode: code, fields, and the formats and steps that differ from the first mode."""
     assert ins.modes is not None
     first = ins.plain
     for code, values in ins.modes.codes():

@@ -104,7 +104,7 @@ def _alone_in(output: _Output) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder and those above it. Raises FileFormatError: it cannot be made."""
+    """Makes a folder and its parents. Raises FileFormatError: it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -116,7 +116,7 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def made_folder(folder: Path) -> Iterator[None]:
-    """Makes a folder and those above it; the ones that were missing go again when the block fails and they
+    """Makes a folder and its parents; the ones that were missing go again when the block fails and they
     are empty."""
     missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
     try:
@@ -325,7 +325,7 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _take_over(old: Path, new: Path) -> None:
-    """Gives the new file the permissions of the one that it replaces, else those that an ordinary open()
+    """Gives the new file the permissions of the one that it replaces, else the ones that an ordinary open()
     would give."""
     if not old.exists():
         os.chmod(new, 0o666 & ~_umask())

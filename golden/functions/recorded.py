@@ -82,7 +82,8 @@ def digest(codes: Codes, results: Codes) -> int:
     """A digest of pairs of 32-bit codes: the sum of 64-bit words modulo 2^64, one for each pair, so that any
     order and any division of the work gives the same. A pair's word is a one-to-one map of its 64 bits."""
     word = codes.astype(np.uint64) << np.uint64(32) | results.astype(np.uint64)
-    # Odd numbers of 64 bits without a pattern, so that a multiplication spreads every bit to those above it.
+    # Odd numbers of 64 bits without a pattern, so that a multiplication spreads every bit to the bits above
+    # it.
     multipliers = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
     for multiplier in multipliers:
         word *= np.uint64(multiplier)

@@ -1,7 +1,7 @@
 """Chains of an instruction over K, many steps a call of the C core.
 
 Each step takes the result before as its c. Several steps make one longer program, with which the core decodes
-operands once and keeps the sums in registers; the bits are those of one step after the other.
+operands once and keeps the sums in registers; the bits equal one step after the other.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class BatchMap:
         return tuple(found[i] for i in range(len(found)))
 
     def kernels(self, run: Run) -> list[tuple[str, ...]]:
-        """The names of the kernels of a run: those of each M that differ from the ones before."""
+        """The names of the kernels of a run, for each M whose names differ from the ones before."""
         inside = self.recorded.answers[run.answer].batches
         names = (self.recorded.kernels[m] for m in inside if run.first <= m <= run.last)
         return list(dict.fromkeys(names))

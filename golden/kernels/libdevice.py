@@ -1,5 +1,5 @@
 """Functions of CUDA's library in f32 as nvcc compiles them without -use_fast_math: a few fused multiply-adds
-around one instruction of the special-function unit, or a polynomial. The constants are those of the PTX."""
+around one instruction of the special-function unit, or a polynomial. The constants come from the PTX."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Plan:
 
     @cached_property
     def tile_steps(self) -> int:
-        """Steps of the instruction in a tile of K; of operands in parts, those of all products."""
+        """Steps of the instruction in a tile of K; of operands in parts, the steps of all products."""
         return self.tile // self.instruction.k * len(self.options.products or [None])
 
     @property

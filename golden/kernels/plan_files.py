@@ -212,7 +212,7 @@ def _named(architecture: str) -> dict[str, Plan]:
 
 
 def read_plans(path: str | Path, architecture: str) -> dict[str, Plan]:
-    """The plans of a file that is written as those of spec/plans, by name.
+    """The plans of a file that is written like the files of spec/plans, by name.
 
     Raises:
         SpecError: with file, line, key and what was expected.

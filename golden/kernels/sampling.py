@@ -1,6 +1,6 @@
 """Plans on a few elements of D: which of many plans give them.
 
-The elements are those that cancel most, since their bits show the order of a sum best. Operands are decoded
+The elements that cancel most are taken, since their bits show the order of a sum best. Operands are decoded
 once, and the chains of many candidates run together: most candidates share most of their chains.
 """
 
@@ -57,7 +57,7 @@ class Sample:
         self.chains: dict[object, Any] = {}
 
     def remember(self, many: Sequence[Candidate]) -> None:
-        """Computes the chains of all candidates that are not known yet, those of one instruction together."""
+        """Computes the chains of all candidates that are not known yet, one instruction at a time."""
         wanted: dict[object, tuple[_Remembering, list[Runs]]] = {}
         for candidate in many:
             first = self._remembering(candidate.plans[0])

@@ -1,7 +1,7 @@
 """The arithmetic after the instruction: f32 (f64) sums and products on the host, each rounded to nearest
 even.
 
-NumPy's f32 addition and multiplication are those of IEEE 754, subnormal numbers kept. A NaN stays a NaN
+NumPy's f32 addition and multiplication follow IEEE 754, with subnormal numbers. A NaN stays a NaN
 through all of it; which word it is in the end says `nan_word`.
 """
 

@@ -352,7 +352,7 @@ def _format_function(name: str, fmt: Format) -> str:
 
 
 def _decoders(program: Program, unit: Signature, quick: bool) -> list[str]:
-    """The formats of the operands, and their elements and numbers; those of the interpreter are codes."""
+    """The formats of the operands, and their elements and numbers; the interpreter's are codes."""
     kind = element_kind(unit)
     number = {"float": "mg_element", "integer": "int16_t" if quick else "int32_t", "double": "uint64_t"}[kind]
     lines = [

@@ -159,7 +159,7 @@ class _Walk:
         return any(_hands_nan(step) or getattr(step, "nans", ()) for step in self.operation.steps)
 
     def _read(self, step: Step) -> list[Bounds]:
-        """The registers that a step reads, but for those without numbers."""
+        """The registers that a step reads, without registers that hold no numbers."""
         registers = (self.registers[name] for name in step.of if name in self.registers)
         return [register for register in registers if register.count]
 

@@ -63,7 +63,7 @@ class Instruction(Signature, NotebookHtml):
     variables: dict[str, str] = field(default_factory=dict)
     traits: Traits = field(default_factory=Traits)
     mode_units: dict[int, Instruction] = field(default_factory=dict)
-    """The unit in each mode, by the code of `mode`; `formats` and `program` here are those of the first."""
+    """The unit in each mode, by the code of `mode`; `formats` and `program` here belong to the first mode."""
     mode_code: int | None = None
     """Of a unit that is another in one of its modes: the code of that mode."""
 
@@ -87,7 +87,7 @@ class Instruction(Signature, NotebookHtml):
 
     @cached_property
     def engine(self) -> Engine | ModeEngine | SequenceEngine:
-        """The C core loaded with this instruction's program, or with those of its modes."""
+        """The C core loaded with this instruction's program, or with the programs of its modes."""
         if self.state:
             from golden.model.unit_engines import SequenceEngine
 

@@ -100,14 +100,14 @@ _SCALARS = {
     ctypes.c_void_p: "void*",
 }
 _COUNTS = {"steps": "step_count", "k_index": "k_count", "operations": "operation_count"}
-"""Members that point at an array, and those that say how long it is."""
+"""Members that point at an array, and members that say how long it is."""
 
 
 def program_data(program: Program, unit: Signature) -> dict[str, Any]:
     """The program of a unit as the core's structs hold it.
 
     Returns:
-        formats: by name, the members of each struct mg_format. program: those of struct mg_program;
+        formats: by name, the members of each struct mg_format. program: the members of struct mg_program;
         `operations`, `steps` and `k_index` are lists.
     """
     low = Engine(program, unit).lower(kernels=None)

@@ -372,7 +372,7 @@ def _registers(layout: Array, rows: Array) -> dict[str, slice]:
 
 
 def _as_slice(places: Array) -> slice:
-    """Places that lie equally far apart; so do those of one kind in one step."""
+    """Places that lie equally far apart, as places of one kind in one step do."""
     stride = int(places[1] - places[0]) if len(places) > 1 else 1
     assert (np.diff(places) == stride).all(), "records of one kind lie equally far apart"
     return slice(int(places[0]), int(places[-1]) + 1, stride)

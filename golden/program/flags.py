@@ -1,6 +1,6 @@
 """Status flags of a unit: results in addition to d that report exceptions (IEEE 754-2019 clause 7).
 
-A unit's file lists those that it has, the lowest bit of the result `flags` first:
+A unit's file lists the flags that it has, the lowest bit of the result `flags` first:
 
     flags: [invalid, overflow, underflow, inexact]
 
@@ -22,7 +22,7 @@ def flags_format(names: tuple[str, ...]) -> Format | None:
 
 
 def flags_code(names: tuple[str, ...], raised: Iterable[str]) -> int:
-    """The code of the flags that are raised; those that the unit does not have are left out."""
+    """The code of the flags that are raised; flags that the unit does not have are left out."""
     return sum(1 << names.index(name) for name in set(raised) if name in names)
 
 

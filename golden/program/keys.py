@@ -63,7 +63,8 @@ REGISTER = Vocabulary(
     ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"),
 )
 MOST_EXPONENT = 100_000
-"""Bound of exponents in YAML, past those of every format (16,383 of quadruple precision) and product."""
+"""Bound of exponents in YAML, past the exponents of every format (16,383 of quadruple precision) and
+product."""
 TARGETS = ("products", "groups", "dot", "total", "partial")
 """Registers that a step may write; the operands keep what they hold."""
 FORMAT_NAME = Text(what="a format", ref="format_name")
@@ -295,7 +296,7 @@ class Names(Key):
 
 @dataclass(frozen=True, kw_only=True)
 class Causes(Key):
-    """A mapping from causes of a NaN, those that win first, to the word that each gives, or `payload`."""
+    """A mapping from causes of a NaN, the winning ones first, to the word that each gives, or `payload`."""
 
     causes: tuple[str, ...]
 

@@ -614,7 +614,7 @@ def grouping(step: Step) -> tuple[str, int] | None:
 
 
 def factor_of(step: Scale) -> str:
-    """The register of the scales that a step multiplies by; those of one side have no name in YAML. A power
+    """The register of the scales that a step multiplies by; scales of one side have no name in YAML. A power
     of two is in none: then it is what is scaled."""
     if step.power is not None:
         return step.of[0]

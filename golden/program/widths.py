@@ -118,7 +118,8 @@ def _node(register: str, own: Bounds) -> Node:
 
 
 def _maximum(ends: tuple[Fraction, Fraction]) -> Fraction:
-    """The largest significand whose integer bits hold both ends in two's complement: -2 takes those of 1."""
+    """The largest significand whose integer bits hold both ends in two's complement: -2 takes the bits of
+    1."""
     low, high = ends
     whole = int(-low)
     is_power = whole == -low and whole & (whole - 1) == 0

@@ -66,7 +66,7 @@ class Sweep:
     """A unit's result against that of the specification, in one table of words.
 
     Attributes:
-        vectors: numbers of each variable by name; those of the operands, and anything for x.
+        vectors: numbers of each variable by name: of the operands, and any number for x.
         open: of the unit's words that had a candidate and were not proved to be it, the candidates' names.
         matched: names of the points that some word of the unit was proved to be.
         codes: what one step hands to the next, and the result.

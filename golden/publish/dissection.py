@@ -74,7 +74,7 @@ def _pictures(found: Found) -> Iterator[str]:
     yield "## The sum"
     yield figure(tree.summation_tree(ins, "tree"), f"Order of the sum {whose}.")
     shown: dict[object, int] = {}
-    for index, operation in enumerate(ins.program.operations):  # those of a chain look alike
+    for index, operation in enumerate(ins.program.operations):  # operations of a chain look alike
         shown.setdefault((operation.steps, len(operation.k_index)), index)
     most_datapaths = 3
     for index in list(shown.values())[:most_datapaths]:

@@ -112,7 +112,7 @@ def pair_key(pair: Pair) -> Key:
 
 
 def by_program(found: Changes) -> dict[Key, list[Pair]]:
-    """The pairs of two generations, those with the same two programs together."""
+    """The pairs of two generations, grouped by their two programs."""
     groups: dict[Key, list[Pair]] = {}
     for pair in found.pairs:
         groups.setdefault(pair_key(pair), []).append(pair)

@@ -86,7 +86,7 @@ def text(page: Page, kept: Path) -> str:
 
 
 def remove_old(kept: Path) -> None:
-    """Removes the texts of other files than those of now, and these, too, if a file changed meanwhile."""
+    """Removes the texts of outdated files, and the current texts, too, if a file changed meanwhile."""
     if place() != kept:
         shutil.rmtree(kept, ignore_errors=True)
     for folder in kept.parent.iterdir() if kept.parent.is_dir() else ():

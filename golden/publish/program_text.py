@@ -67,7 +67,7 @@ def algorithm_name(operation: Operation) -> str:
 
 
 def summing(ins: Instruction) -> Operation:
-    """The first operation that takes products: its parameters are those of the sum."""
+    """The first operation that takes products: its parameters are the sum's."""
     return next(
         operation
         for operation in ins.program.operations

@@ -205,7 +205,7 @@ def _columns(rows: Sequence[Sequence[Token]]) -> str:
 
 
 def _length(cell: Token) -> int:
-    """Characters as wide as those of the text face; code is half as wide again."""
+    """Characters as wide as in the text face; code is half as wide again."""
     return (
         sum(len(part.content) * (3 if part.type == "code_inline" else 2) for part in cell.children or []) // 2
     )

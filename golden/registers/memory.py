@@ -31,7 +31,7 @@ def swizzled(address: int, swizzle: int) -> int:
     if not swizzle:
         return address
     bits = swizzle // CHUNK - 1  # 1, 3, 7: the chunks of a row, less one
-    # Bits of the byte address from here on are those that a swizzle reads: lines of 128 bytes.
+    # A swizzle reads the bits of the byte address from here on: lines of 128 bytes.
     line_bit = 7
     return address ^ (address >> line_bit & bits) << 4
 
@@ -68,7 +68,7 @@ class SharedTile:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes that lie side by side: those of the swizzle, or a chunk."""
+        """Bytes that lie side by side: a line of the swizzle, or a chunk."""
         return self.swizzle or CHUNK
 
     @property

@@ -42,7 +42,8 @@ from golden.stimuli.specials import special_code
 Rows = npt.NDArray[np.bool_]
 
 _BITS = 61
-"""Bits of a total at most: those of int64, less the sign, a carry and one that a term may take too much."""
+"""Bits of a total at most: the bits of int64, less the sign, a carry and one that a term may take too
+much."""
 _DEEPEST = 40
 """Bits of a total below the last place of the result at most, where no alignment bounds them: past the
 product of two f32 significands the int64 would not hold a double's total."""
@@ -293,7 +294,7 @@ def _totals(draw: Draw) -> tuple[Ints, Ints]:
     least = np.array([lowest_exponent(fmt) for fmt in formats])[which]
     most = np.array([highest_exponent(fmt) for fmt in formats])[which]
     kept = np.array([draw.kept_bits if fmt is draw.d else fmt.fraction_bits for fmt in formats])[which]
-    # Bits that are cut: those of an alignment, or any number.
+    # Bits that are cut: as many as an alignment cuts, or any number.
     window = draw.choice(draw.window_bits, size) - kept + draw.pick(0, 1, size)
     depth = np.where(draw.chance(0.6, size), window, draw.pick(1, _DEEPEST, size))
     depth = np.clip(depth, 1, _BITS - 2 - kept)
@@ -780,7 +781,7 @@ def _carried(draw: Draw, size: tuple[int, ...], each: int) -> tuple[Bits, Bits, 
         most, anything = (2 << bits) - draw.pick(1, 3, size), _anything(draw, np.full(size, bits)) | 1 << bits
         return np.where(ones, np.maximum(most, 1 << bits), anything)
 
-    # Both factors have digits where the alignment keeps those of their product.
+    # Both factors have digits where the alignment keeps digits of their product.
     both = (width >= of_a + of_b) & draw.chance(0.7, size)
     x, y = digits(of_a), np.where(both, digits(of_b), 1 << of_b)
     product = np.where(

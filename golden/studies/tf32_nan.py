@@ -108,7 +108,7 @@ def is_nan(words: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def doomed() -> npt.NDArray[np.uint32]:
-    """The NaN words that hold no bit among those that TF32 keeps."""
+    """The NaN words without any bit that TF32 keeps."""
     low = np.arange(1, 1 << get_format("tf32").ignored_low, dtype=np.uint32) | np.uint32(0x7F800000)
     return np.concatenate([low, low | np.uint32(0x80000000)])
 

@@ -365,7 +365,7 @@ def fill_counts(left: Any, right: Any, figures: Sequence[Figure], published: Seq
 
 
 def fill_moves(left: Any, right: Any, figures: Sequence[Figure]) -> None:
-    """Draws latency and greatest throughput of MOVES, those that there are, into two axes of matplotlib.
+    """Draws latency and greatest throughput of the MOVES that there are into two axes of matplotlib.
 
     Raises:
         UnknownNameError: the file has none.

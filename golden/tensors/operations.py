@@ -153,7 +153,7 @@ def _dot(run: Any, own: Any, a: Any, b: Any, d: Any, precision: Any, imprecise: 
     left, right = _codes(a), _codes(b)
     found = _handle(triton_dot.dot(call, left, right, _codes(d)), d)
     run.dots[str(triton_dot.steps_of(call))] += 1
-    # Without an accumulator its zeros are made right before; those of a loop's accumulator came earlier.
+    # Without an accumulator its zeros are made right before; the zeros of a loop's accumulator came earlier.
     from_zero = d is run.last and not _codes(d).any() and imprecise == 0
     # Rows of an accumulator that a warp holds at once.
     warp_rows = 16

@@ -44,7 +44,8 @@ def text(instructions: Sequence[Instruction], prefix: str, title: str) -> str:
     """The header of some instructions.
 
     Args:
-        instructions: those that it holds. Of a unit with modes it holds each mode, of one that keeps its
+        instructions: the instructions that it holds. Of a unit with modes it holds each mode, of one that
+        keeps its
             accumulator what one step computes: each result is the c of the next.
         prefix: how names begin; the whole name of the functions where there is one instruction.
         title: what the header is of, for its first line.

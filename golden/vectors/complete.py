@@ -62,7 +62,7 @@ def space_of(ins: Instruction, count: int) -> Space | None:
         return None
     codes = tuple(code for code, _ in ins.modes.codes()) if ins.modes is not None else ()
     rest = set(shapes) - {"mode"}
-    # The whole space takes at most one vector in this many; the other vectors are those of the kinds.
+    # The whole space takes at most one vector in this many; the other vectors come from the kinds.
     share = 2
     for names, modes in ((factors + single, codes), (factors, codes), (factors, ())):
         bits = {name: ins.code_format(name).bits for name in names}

@@ -52,7 +52,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Report:
-    """What a comparison found: records, those that differ, and the first of them."""
+    """What a comparison found: the records, the differing ones, and the first of these."""
 
     count: int
     wrong: int
@@ -151,7 +151,7 @@ def _bits(ins: Instruction, name: str) -> int:
 
 
 def _codes(ins: Instruction, name: str, codes: Bits, where: str) -> Bits:
-    """Codes as the unit has them, of its dtype; those of flags in its own order."""
+    """Codes as the unit has them, of its dtype; codes of flags in its own order."""
     if name == "flags":
         return _own_flags(ins, codes, where)
     shape = ins.operand_shapes(matrices=False).get(name, ())

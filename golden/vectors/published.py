@@ -48,7 +48,7 @@ class Encoding:
     """One encoding that was executed, and a register's word: every register of an operand held the same.
 
     name: the instruction, without the size of the wave. words: the encoding. a, b, c, before: what the
-    registers of A, B, C and D held; after: those of D afterwards.
+    registers of A, B, C and D held; after: the registers of D afterwards.
     """
 
     name: str

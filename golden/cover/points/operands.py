@@ -154,7 +154,7 @@ def _zero_signs(fmt: Format) -> set[int]:
 
 
 def _zero_product_signs(a: Format, b: Format) -> set[int]:
-    """The signs of the products that are zero; those of integers have none."""
+    """The signs of the products that are zero; products of integers have none."""
     if not a.is_float:
         return {0}
     return {

@@ -1,8 +1,8 @@
 """Builds the explorer: the page, its script as one file, the core, the index of every instruction, and a file
 of programs for each architecture.
 
-Instructions that differ in M and N alone share an entry of the index, and those that compute the same share a
-unit: thousands of names are some hundred units. `presets` are operands that show something, for the page's
+Instructions that differ only in M and N share an entry of the index. Instructions that compute the same share
+a unit: thousands of names are some hundred units. `presets` are operands that show something, for the page's
 list: rounding as a textbook has it, and the cases of the studies.
 """
 
@@ -42,7 +42,7 @@ MODULES = (
     *("dom", "core", "numbers", "values", "trace", "difference", "library", "link"),
     *("picture", "steps", "errors", "operands", "finder", "main"),
 )
-"""The script's modules, each after those that it imports."""
+"""The script's modules, each after the modules that it imports."""
 _IMPORT = re.compile(r'^import (?P<names>\{[^}]*\}) from "\./(?P<module>\w+)\.js";$', re.M)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (?P<name>\w+))", re.M)
 

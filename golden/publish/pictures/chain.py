@@ -99,7 +99,7 @@ def _box(sheet: _Sheet, ins: Instruction, index: int, operation: Operation, y: f
 
 
 def _strip(sheet: _Sheet, ins: Instruction, operation: Operation, y: float) -> None:
-    """All products of the dot product as a row of cells, those of this operation filled."""
+    """All products of the dot product as a row of cells; this operation's cells are filled."""
     words = f"k = {index_text(operation.k_index)}"
     width = (_RIGHT - _LEFT - 20 - 150) / ins.stored_k
     used = set(operation.k_index)

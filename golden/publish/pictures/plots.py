@@ -129,7 +129,7 @@ def _label(one: BatchMap, run: Run) -> str:
 
 
 def _styles(maps: Sequence[BatchMap]) -> dict[str, str]:
-    """A style for each plan in words, those of few parts first; the last colour is that of all others."""
+    """A style for each plan in words, plans of few parts first; all others share the last colour."""
     seen = {_label(one, run) for one in maps for run in one.runs}
     known = sorted(seen - {_UNKNOWN}, key=lambda label: (label != "one part", len(label), label))
     styles = {plan: f"c{min(i, len(svg.PALETTE) - 1)}" for i, plan in enumerate(known)}

@@ -51,7 +51,7 @@ class Tree:
 
     @property
     def terms(self) -> int:
-        """Leaves below, those that are not drawn included."""
+        """Leaves below, with the ones that are not drawn."""
         return sum(child.terms for child in self.children) if self.children else max(self.hidden, 1)
 
 
