@@ -115,6 +115,12 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b, c = _spell(draw, total, unit, below=rows)
     if not (draw.a.is_float and draw.b.is_float and draw.d.is_float):
         return a, b, c
+    ways = _ways_to_a_tie(draw)
+    if max((max(way.reach) for way in ways), default=0) > _MANY_DISTANCES:
+        share = 0.6
+        near = np.flatnonzero(draw.chance(share, (draw.count,)))
+        a[near], b[near], c[near] = _one_bit_below_half(draw, near, ways)
+        return a, b, c
     # In these rows the total is that of many products. The sum of a block has some 25 places of its leading
     # bit, which scales bring to an end of the range; a sum of many products has as many more bits than an
     # alignment keeps as it carries: each of these is to be met by 20 of 200,000 vectors.
@@ -192,7 +198,10 @@ def _one_bit_left(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
 
 def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """One term of which an alignment cuts a chosen field, at every shift and place; what it keeps makes a
-    total at the boundary of the result."""
+    total at the boundary of the result. Where no alignment cuts, the rounding does: half of the last place
+    and one bit, at every distance."""
+    if ways := _ways_to_a_tie(draw):
+        return _one_bit_below_half(draw, np.arange(draw.count), ways)
     size, has_c = (draw.count,), "c" not in draw.unit.absent
     if not (draw.a.is_float and draw.b.is_float) or (draw.k == 1 and not has_c):
         return total_boundary(draw)
@@ -222,6 +231,177 @@ def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     rows = np.flatnonzero(draw.chance(0.5, size))
     a[rows], b[rows], c[rows] = _lone_cuts(draw, rows)
     return a, b, c
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Which terms hold the digits of a tie, its half, and one bit below: each is c or a product. Capitals
+    stand for one term that holds two parts.
+
+    `low` and `high` bound the exponent of the total, `least` that of the bit. The bit lies `reach` below the
+    half at most, (even, odd) by the last digit that the result keeps.
+    """
+
+    parts: str
+    low: int
+    high: int
+    least: int
+    reach: tuple[int, int]
+
+
+_DIGITS, _HALF_OF_IT, _THE_BIT = range(3)
+_MANY_DISTANCES = 260
+"""More distances than the vectors of `cut_bits` meet 20 times each: a fused multiply-add of f32 has 252."""
+_TRIES = 64
+"""Factors that are tried for a product of given low bits: nearly always one has a partner that is three bits
+shorter than these low bits."""
+
+
+def _ways_to_a_tie(draw: Draw) -> list[_Way]:
+    """The ways in which terms add up to half of the result's last place and one bit, where no alignment cuts
+    it; none for integers and scales, and for a lone product, at which `product_bits` aims."""
+    if (
+        draw.steps_of(Align)
+        or draw.scales
+        or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.d))
+    ):
+        return []
+    kept, bits_a, bits_b = draw.kept_bits, draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
+    has_c = draw.c.is_float and draw.c.signed and "c" not in draw.unit.absent
+    least = {"c": draw.least("c") if has_c else 0, "p": draw.least("a", "b")}
+    top, bottom = highest_exponent(draw.d), lowest_exponent(draw.d)
+    of_product = min(top, draw.high - 1)
+    above_c = min(top, highest_exponent(draw.c)) if has_c else top
+    found = []
+
+    def add(parts: str, low: int, high: int, near: tuple[int, int] | None = None) -> None:
+        low, end = max(low, bottom), least[parts[_THE_BIT]]
+        far = high - kept - 1 - end
+        reach = (far, far) if near is None else (min(far, near[0]), min(far, near[1]))
+        if low <= high and min(reach) > 0:
+            found.append(_Way(parts, low, high, end, reach))
+
+    if has_c and draw.c.fraction_bits > kept:
+        add("CCp", lowest_exponent(draw.c), above_c)
+    joined = _joined_lengths(draw)
+    if joined[0] <= joined[1]:
+        if has_c:
+            add("PPc", draw.low, of_product)
+        if draw.k > 1:
+            add("PPp", draw.low, of_product)
+    if kept and max(bits_a, bits_b) > 1:
+        half_low = draw.low + kept + 1
+        if has_c and draw.k > 1:
+            add("cpp", max(lowest_exponent(draw.c), half_low), min(above_c, draw.high + kept))
+            add("ppc", half_low, of_product)
+        if draw.k > 2:
+            add("ppp", half_low, of_product)
+    if has_c and kept > 1 and draw.c.fraction_bits >= kept and min(bits_a, bits_b) > 1:
+        near = min(bits_b + _TRIES.bit_length() - 4, bits_a + bits_b - 3)
+        least["P"] = draw.low
+        add("cPP", lowest_exponent(draw.c), min(above_c, draw.high + kept - bits_a - bits_b), (near, near))
+    if has_c and kept > 1 and bits_a > 1:
+        of_c = draw.c.fraction_bits
+        least["C"] = least["c"]
+        add("pCC", draw.low, min(of_product, highest_exponent(draw.c)), (of_c, of_c + 1))
+    return found
+
+
+def _joined_lengths(draw: Draw) -> tuple[int, int]:
+    """How long, from and to, a may be as a factor of a product that is a result's digits and the half."""
+    digits = draw.kept_bits + 2
+    return max(1, digits - draw.b.fraction_bits), min(draw.a.fraction_bits + 1, digits - 3)
+
+
+def _one_bit_below_half(draw: Draw, rows: Ints, ways: list[_Way]) -> tuple[Bits, Bits, Bits]:
+    """Operands of these rows (n,): totals of half of the last place and one bit, at each distance that
+    terms have, behind an even and an odd last digit. A sticky bit that misses one is wrong there alone."""
+    size, kept = rows.shape, draw.kept_bits
+    # In turn, not at random: each of 250 distances is to be met by 20 of 200,000 vectors.
+    cell = draw.pick(0, 1 << 30, (1,)) + np.arange(len(rows))
+    odd, distance = cell & 1, 1 + (cell >> 1) % max(max(way.reach) for way in ways)
+    fits = np.stack([distance <= np.take(way.reach, odd) for way in ways])
+    chosen = np.where(fits, (draw.fraction(fits.shape) >> np.uint64(1)) + np.uint64(1), 0).argmax(axis=0)
+    ends = np.array([[way.low, way.high, way.least] for way in ways])[chosen]
+    low, high = np.maximum(ends[:, 0], ends[:, 2] + distance + kept + 1), ends[:, 1]
+    lead, minus = draw.pick(np.minimum(low, high), high, size), draw.coins(size)
+    a = np.zeros((*size, draw.k), draw.a.dtype)
+    b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), a.shape))
+    c = draw.zeros(draw.c, size)
+    for number, way in enumerate(ways):
+        own, column = np.flatnonzero(chosen == number), 0
+        for part, x, y, exponent, negative in _tie_of(draw, way, lead[own], distance[own], odd[own]):
+            sign = minus[own] ^ negative
+            if part == "c":
+                c[own] = _code(draw.c, sign, x, exponent)
+                continue
+            above_x, above_y = _length(x) - 1, _length(y) - 1
+            target = exponent + above_x + above_y
+            first, second = draw.split(target, draw.a, draw.b, target >= draw.low)
+            a[own, column] = _code(draw.a, sign, x, first - above_x)
+            b[own, column] = _code(draw.b, None, y, second - above_y)
+            column += 1
+    return *_in_any_order(draw, a, b), c
+
+
+def _tie_of(
+    draw: Draw, way: _Way, lead: Ints, distance: Ints, odd: Ints
+) -> list[tuple[str, Ints, Ints, Ints, Bits | int]]:
+    """The terms of totals that lead at these exponents: each c or a product, its digits x and y, the exponent
+    of their last bits, and whether it has the other sign."""
+    size, kept = lead.shape, draw.kept_bits
+    half, one_of = lead - kept - 1, np.ones_like(lead)
+    bit = half - distance
+    last = ("c" if way.parts[_THE_BIT] in "cC" else "p", one_of, one_of, bit, 0)
+    if way.parts[:2] == "CC":
+        digits = (_anything(draw, np.full(size, kept)) | _power(np.full(size, kept)) | 1) - 1 + odd
+        return [("c", 2 * digits + 1, one_of, half, 0), last]
+    if way.parts[:2] == "PP":
+        x, y = _joined(draw, odd)
+        return [("p", x, y, half, 0), last]
+    leading = draw.c if way.parts[_DIGITS] == "c" else draw.a
+    # The digits that lead end above the last place; all of c's, if the product has some of them, too.
+    length = draw.pick(min(2, kept), min(leading.fraction_bits + 1, kept), size)
+    digits = _anything(draw, length - 1) | _power(length - 1) | 1
+    first = ("c" if way.parts[_DIGITS] == "c" else "p", digits, one_of, lead - length + 1, 0)
+    if way.parts[1:] == "CC":
+        # The half and the bit; or what the digits need for them, less than which leaves an odd last digit.
+        low = np.where(odd == 1, _power(distance) - 1, _power(distance) + 1)
+        return [first, ("c", low, one_of, bit, odd.astype(np.uint8))]
+    if way.parts[1:] == "PP":
+        x, y = _with_low_bits(draw, distance)
+        taken = x * y >> distance + 1
+        wide = np.full(size, kept - 1)  # the second digit of c is 0, so that nothing carries past the first
+        top = _power(np.full(size, kept)) | _anything(draw, wide)
+        top = top ^ ((top ^ taken ^ odd) & 1)
+        return [("c", top, one_of, half + 1, 0), ("p", x, y, bit, 0)]
+    middle = np.where(odd == 1, 3, 1)
+    of_a = draw.a.fraction_bits > 0
+    return [first, ("p", middle if of_a else one_of, one_of if of_a else middle, half, 0), last]
+
+
+def _joined(draw: Draw, odd: Ints) -> tuple[Ints, Ints]:
+    """Factors (n,) of products of all digits of a result, the last one as given, and half of its place."""
+    digits = draw.kept_bits + 2
+    shortest, longest = _joined_lengths(draw)
+    length = draw.pick(shortest, longest, odd.shape)
+    x = _anything(draw, length - 1) | _power(length - 1) | 1
+    low, high = -(-(1 << digits - 1) // x), ((1 << digits) - 1) // x
+    y = draw.pick(low, high - 3, odd.shape)
+    return x, y + (x * (2 * odd + 1) - y & 3)  # x is its own inverse modulo 4
+
+
+def _with_low_bits(draw: Draw, distance: Ints) -> tuple[Ints, Ints]:
+    """Factors (n,) of products that end in a one, zeros, and a one `distance` places above: of some distances
+    beyond the digits of b there are none."""
+    bits_a, bits_b, kept = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1, draw.kept_bits
+    size = (_TRIES, *distance.shape)
+    most = np.clip(kept - 1 + distance - np.minimum(distance, bits_b - 1) - 1, 1, bits_a)
+    x = _anything(draw, np.broadcast_to(most, size)) | 1
+    wanted = (_power(distance) + 1).astype(np.uint64)
+    y = (wanted * _inverse(x)).astype(np.int64) & (_power(distance + 1) - 1)
+    found = (y < 1 << bits_b).argmax(axis=0), np.arange(len(distance))
+    return x[found], np.minimum(y[found], (1 << bits_b) - 1)
 
 
 _FARTHEST = 26

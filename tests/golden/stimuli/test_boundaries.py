@@ -327,6 +327,47 @@ def next_to_ties(totals: list[Fraction], kept: int) -> Counter[int]:
     return met
 
 
+FUSED = "  - fma: {to: d, rounding: nearest_even}\n"
+SUMMED = """  - multiply: {to: products}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: nearest_even, overflow: ieee, zero: signed}
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "result", "steps", "farthest"),
+    [("bf16", "bf16", FUSED, 252), ("f16", "f16", FUSED, 28), ("e4m3", "f32", SUMMED, 23)],
+)
+def test_a_rounding_of_all_bits_has_one_bit_at_every_distance_below_half(
+    tmp_path: Path, factor: str, result: str, steps: str, farthest: int
+) -> None:
+    """A sticky bit that misses any one place, behind an even and an odd last digit of the result."""
+    ins = own(tmp_path, f"a: {factor}, b: {factor}, c: {result}, d: {result}", 1, steps)
+    operands, fmt = default_set(ins, 200_000, seed=1).operands, ins.formats["d"]
+    finite = np.ones(200_000, bool)
+    whole = {}
+    for name, codes in operands.items():
+        value = to_float(ins.formats[name], codes.ravel())
+        finite &= np.isfinite(value)
+        mantissa, exponent = np.frexp(np.where(np.isfinite(value), value, 0.0))
+        whole[name] = (mantissa * 2.0**24).astype(np.int64).tolist(), (exponent + 280).tolist()
+    met: Counter[tuple[int, int]] = Counter()
+    least = (
+        560 + 48 + fmt.min_exponent - fmt.fraction_bits
+    )  # the weight of the least number in these integers
+    for row in np.flatnonzero(finite).tolist():
+        (a, of_a), (b, of_b), (c, of_c) = (
+            (digits[row], exponent[row]) for digits, exponent in whole.values()
+        )
+        total = abs((a * b << of_a + of_b) + (c << of_c + 304))
+        last = max(total.bit_length() - 1 - fmt.fraction_bits, least)
+        rest = total & (1 << last - 1) - 1
+        if total >> last - 1 & 1 and rest and not rest & rest - 1:
+            met[last - rest.bit_length(), total >> last & 1] += 1
+    counts = {(distance, odd): met[distance, odd] for distance in range(1, farthest + 1) for odd in (0, 1)}
+    assert min(counts.values()) >= 20, {place: hits for place, hits in counts.items() if hits < 20}
+
+
 def test_a_fixed_point_sum_has_single_bits_at_every_distance(tmp_path: Path) -> None:
     """A rounding that leaves out the last bits of a register whose point does not move."""
     steps = NEAREST.replace("EXTRA", "exponent: 0, fraction_bits: 48, rounding: down")
