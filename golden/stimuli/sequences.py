@@ -26,9 +26,9 @@ _LENGTHS = ((1, 1), (2, 2), (3, 8), (16, 40))
 _RAMP, _RAMP_SHARE = 1024, 8
 """Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
 integer accumulator ten bits beyond the largest dot product."""
-_GROWING = tuple((8 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
+_GROWING = tuple((5 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
 """Sequences that pass 2**n dot products: where each begins in the vectors that are drawn at once, and how
-long it is. A short run, too, has sequences up to an eighth of its length."""
+long it is. A short run, too, has sequences up to a fifth of its length. The longest ends before _RAMP begins."""
 _RUNS, _RUN_SHARES = (1, 2, 3, 5, 8, 17), (0.6, 0.16, 0.1, 0.08, 0.04, 0.02)
 """How many do, and how often."""
 _STAY, _STAY_SHARE, _STAY_FROM = 300, 32, 8
@@ -199,7 +199,13 @@ def _growing(
     # Exponents to either side of the usual one: these totals all meet in the sum of the sequence.
     width = 12.0
     near = np.flatnonzero(fit & (np.abs(exponent - usual) <= width))
-    return [(at, rng.choice(near, length)) for at, length in _GROWING if at + length <= count]
+    places = [(at, length) for at, length in _GROWING if at + length <= count]
+    # A reset within a sequence sends it again, so that the longest would leave a third of the resets: a third
+    # of the blocks have it, some eight of 200,000 vectors, and all others the one of half its length.
+    share = 1 / 3
+    if places == list(_GROWING):
+        del places[-2 if rng.random() < share else -1]
+    return [(at, rng.choice(near, length)) for at, length in places]
 
 
 def _grows(takes: Signature) -> bool:

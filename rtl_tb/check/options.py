@@ -118,7 +118,7 @@ def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:
         return traffic
     again = float(places(vectors.operands["clear"]).mean()) + 1
     # Vectors that the resets of such a unit may send again, as a multiple of the vectors of the run, and at
-    # least: each reset sends a sequence again, from its start.
-    again_share, again_least = 1, 20_000
+    # least: each reset sends a sequence again, from its start. Of 200,000 vectors it is some 4,000 resets.
+    again_share, again_least = 1.5, 20_000
     most = int(max(again_share * len(vectors), again_least) / again)
     return replace(traffic, resets=min(traffic.resets, max(most, 1)))

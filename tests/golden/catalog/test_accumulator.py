@@ -80,6 +80,13 @@ def test_it_is_a_loop_over_the_reference(ins):
     assert lengths.min() == 1 and lengths.max() >= 16
 
 
+def test_long_sequences_pass_each_power_of_two_up_to_1024() -> None:
+    """A counter of additions of up to ten bits overflows, at the default number of vectors."""
+    operands = default_set(golden.load_instruction(UNIT), 200_000, seed=1).operands
+    met = np.bincount(np.diff(np.flatnonzero(np.append(operands["clear"], 1))), minlength=1281)
+    assert met[[40, 80, 160, 320, 640, 1280]].min() >= 3, met.nonzero()
+
+
 def test_the_example_is_exact_arithmetic_in_a_loop(ins):
     """Rationals that share nothing with the package, one dot product after the other."""
     vectors, held = default_set(ins, 2500, seed=8), 0
