@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import yaml
 
 from golden.errors import FileFormatError, SpecError, nearest
-from golden.files.inputs import MAX_DIGITS, MAX_NESTING, read_text
+from golden.files.inputs import MAX_DIGITS, MAX_HEX, MAX_NESTING, read_text
 from golden.values import MISSING as MISSING
 from golden.values import Choice, Integer, Line, Many, Text, Value, shown
 
@@ -245,8 +245,9 @@ class _Builder:
             tag = self.plain.resolve(yaml.ScalarNode, event.value, event.implicit)
         if tag == "tag:yaml.org,2002:str" or (tag == "tag:yaml.org,2002:timestamp" and event.tag is None):
             return event.value
-        if len(event.value) > MAX_DIGITS and tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-            raise self._error(event, f"a number of {len(event.value)} characters")
+        most = MAX_HEX if event.value.startswith("0x") else MAX_DIGITS
+        if len(event.value) > most and tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+            raise self._error(event, f"a number of {len(event.value)} characters, expected at most {most}")
         if tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float") and _TWO_WAYS.fullmatch(event.value):
             raise self._error(
                 event,

@@ -32,6 +32,7 @@ MAX_NESTING = 64  # levels of lists and mappings, and of files that name files
 MAX_TEXT = 64 << 20
 """Bytes of a file that is read as one text: specs, manifests, reports."""
 MAX_DIGITS = 40  # of a number; 2**128 has 39
+MAX_HEX = 258  # characters of a number in hexadecimal: 0x and the 1024 bits of the largest constant of a port
 _MAX_COMPARED = 1000
 """Names of a folder among which the nearest is looked for, in some milliseconds."""
 _NEAR_FILE = 0.8

@@ -28,7 +28,8 @@ _RAMP, _RAMP_SHARE = 1024, 8
 integer accumulator ten bits beyond the largest dot product."""
 _GROWING = tuple((5 << n, (1 << n) + (1 << n) // 4) for n in range(5, 11))
 """Sequences that pass 2**n dot products: where each begins in the vectors that are drawn at once, and how
-long it is. A short run, too, has sequences up to a fifth of its length. The longest ends before _RAMP begins."""
+long it is. A short run, too, has sequences up to a fifth of its length. The longest ends before _RAMP
+begins."""
 _RUNS, _RUN_SHARES = (1, 2, 3, 5, 8, 17), (0.6, 0.16, 0.1, 0.08, 0.04, 0.02)
 """How many do, and how often."""
 _STAY, _STAY_SHARE, _STAY_FROM = 300, 32, 8

@@ -167,6 +167,13 @@ def test_taking_values() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("number", [1 << 195, (1 << 1024) - 1])
+def test_a_constant_of_a_wide_port_is_a_number(number: int) -> None:
+    assert parse(f"a: {number:#x}")["a"] == number
+    with pytest.raises(SpecError, match="characters, expected at most"):
+        parse(f"a: {number}")
+
+
 def test_every_committed_spec_reads() -> None:
     files = sorted(spec_folder().rglob("*.yaml"))
     assert len(files) > 40
