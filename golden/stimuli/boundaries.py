@@ -200,7 +200,8 @@ def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """One term of which an alignment cuts a chosen field, at every shift and place; what it keeps makes a
     total at the boundary of the result. Where no alignment cuts, the rounding does: half of the last place
     and one bit, at every distance."""
-    if ways := _ways_to_a_tie(draw):
+    ways = _ways_to_a_tie(draw)
+    if ways and not draw.steps_of(Align):
         return _one_bit_below_half(draw, np.arange(draw.count), ways)
     size, has_c = (draw.count,), "c" not in draw.unit.absent
     if not (draw.a.is_float and draw.b.is_float) or (draw.k == 1 and not has_c):
@@ -230,6 +231,9 @@ def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b, c = _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
     rows = np.flatnonzero(draw.chance(0.5, size))
     a[rows], b[rows], c[rows] = _lone_cuts(draw, rows)
+    if ways:
+        near = np.flatnonzero(draw.chance(0.5, size))
+        a[near], b[near], c[near] = _one_bit_below_half(draw, near, ways)
     return a, b, c
 
 
@@ -259,12 +263,11 @@ shorter than these low bits."""
 
 def _ways_to_a_tie(draw: Draw) -> list[_Way]:
     """The ways in which terms add up to half of the result's last place and one bit, where no alignment cuts
-    it; none for integers and scales, and for a lone product, at which `product_bits` aims."""
-    if (
-        draw.steps_of(Align)
-        or draw.scales
-        or not all(fmt.is_float and fmt.signed for fmt in (draw.a, draw.b, draw.d))
-    ):
+    it, or that of an adder, which has a sticky bit; none for integers and scales, and for a lone product, at
+    which `product_bits` aims."""
+    factors = (draw.a,) if "b" in draw.unit.absent else (draw.a, draw.b)
+    floats = all(fmt.is_float and fmt.signed for fmt in (*factors, draw.d))
+    if draw.scales or not floats or (draw.steps_of(Align) and "b" not in draw.unit.absent):
         return []
     kept, bits_a, bits_b = draw.kept_bits, draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
     has_c = draw.c.is_float and draw.c.signed and "c" not in draw.unit.absent
@@ -341,6 +344,8 @@ def _one_bit_below_half(draw: Draw, rows: Ints, ways: list[_Way]) -> tuple[Bits,
             a[own, column] = _code(draw.a, sign, x, first - above_x)
             b[own, column] = _code(draw.b, None, y, second - above_y)
             column += 1
+    if "b" in draw.unit.absent and draw.k == 1 and draw.a == draw.c:  # an adder: either operand leads
+        a[:, 0], c = np.where(draw.coins(size) == 1, (a[:, 0], c), (c, a[:, 0]))
     return *_in_any_order(draw, a, b), c
 
 

@@ -334,18 +334,31 @@ SUMMED = """  - multiply: {to: products}
 """
 
 
+ADDED = """  - align: {of: [a, c], fraction_bits: 25, rounding: toward_zero, cut: sticky_added}
+  - sum: {of: [a, c], to: total}
+  - round: {of: total, rounding: nearest_even, overflow: ieee, zero: signed}
+"""
+
+
 @pytest.mark.parametrize(
-    ("factor", "result", "steps", "farthest"),
-    [("bf16", "bf16", FUSED, 252), ("f16", "f16", FUSED, 28), ("e4m3", "f32", SUMMED, 23)],
+    ("factors", "result", "steps", "farthest"),
+    [
+        ("a: bf16, b: bf16", "bf16", FUSED, 252),
+        ("a: f16, b: f16", "f16", FUSED, 28),
+        ("a: e4m3, b: e4m3", "f32", SUMMED, 23),
+        ("a: f32", "f32", ADDED, 23),
+    ],
+    ids=["bf16", "f16", "e4m3", "an adder"],
 )
 def test_a_rounding_of_all_bits_has_one_bit_at_every_distance_below_half(
-    tmp_path: Path, factor: str, result: str, steps: str, farthest: int
+    tmp_path: Path, factors: str, result: str, steps: str, farthest: int
 ) -> None:
     """A sticky bit that misses any one place, behind an even and an odd last digit of the result."""
-    ins = own(tmp_path, f"a: {factor}, b: {factor}, c: {result}, d: {result}", 1, steps)
+    ins = own(tmp_path, f"{factors}, c: {result}, d: {result}", 1, steps)
     operands, fmt = default_set(ins, 200_000, seed=1).operands, ins.formats["d"]
     finite = np.ones(200_000, bool)
-    whole = {}
+    one = [1 << 23] * 200_000, [281] * 200_000
+    whole = {"a": one, "b": one, "c": one}
     for name, codes in operands.items():
         value = to_float(ins.formats[name], codes.ravel())
         finite &= np.isfinite(value)
