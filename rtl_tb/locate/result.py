@@ -194,4 +194,6 @@ class Repair:
             return f"{counted}; all {self.vectors:,} are explained with what is left{rest}"
         left = self.wrong - self.repaired
         untried = f" (not tried: {self.untried})" if self.untried else ""
+        if not left:
+            return f"{counted}; no change that was tried makes all {self.are}{untried}"
         return f"{counted}; of the {left:,} that are left no change that was tried fixes more{untried}"

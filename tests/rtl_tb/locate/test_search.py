@@ -385,6 +385,8 @@ def test_equally_consistent_lines_are_counted() -> None:
     assert not replace(repair, broken=1).whole
     doubted = replace(repair, further=50, further_wrong=3)
     assert repair.sure and not doubted.sure and "but 3 of 50 others" in doubted.sentence()
+    broken = replace(repair, broken=2).sentence()
+    assert broken.endswith("and 2 right ones are wrong; no change that was tried makes all right"), broken
 
 
 @pytest.mark.long
