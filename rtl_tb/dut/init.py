@@ -49,7 +49,7 @@ from rtl_tb.dut.matching import (
     words_of,
 )
 from rtl_tb.dut.operation import Answer, Control, answer_of, keeps_a_sum
-from rtl_tb.dut.port_check import entries, entry_width, plain
+from rtl_tb.dut.port_check import check_parameters, entries, entry_width, plain
 from rtl_tb.dut.port_fields import leaves
 from rtl_tb.dut.ports import Design, Module, Port
 from rtl_tb.dut.readings import elaborated, shortened_message
@@ -257,6 +257,8 @@ def draft(
     design = replace(design, top=units[0]) if len(units) == 1 else design
     asked = design
     top_module, design, edition, remark = elaborated(design, given.vhdl if vhdl else None)
+    if not vhdl:  # GHDL refuses a generic that the entity lacks
+        check_parameters("-G", given.parameters, top_module)
     sources = sources if design is asked or given.filelists else design.sources
     standard = "" if edition is None or edition.standard == given.vhdl.standard else edition.standard
     module = _taken_apart(top_module)

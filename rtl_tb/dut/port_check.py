@@ -4,6 +4,7 @@ nothing left over."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 from golden.errors import SpecError, nearest
@@ -17,7 +18,7 @@ from rtl_tb.dut.ports import WITHOUT_BITS, Module, Port
 def check_ports(dut: Dut, module: Module) -> None:
     """Raises SpecError, with file and line, for the first thing in which the description
     and the module differ."""
-    _check_parameters(dut, module)
+    check_parameters(dut.where.get("parameters", ""), dut.parameters, module)
     _check_controls(dut, module)
     for name, port_map in dut.ports.items():
         for port in port_map.ports:
@@ -54,12 +55,12 @@ def _port(dut: Dut, module: Module, name: str, where: str, direction: str) -> Po
     return port
 
 
-def _check_parameters(dut: Dut, module: Module) -> None:
-    for name in dut.parameters:
+def check_parameters(where: str, given: Iterable[str], module: Module) -> None:
+    """Raises the SpecError of a parameter that the top module lacks; `where` it was given."""
+    for name in given:
         if name not in module.parameters:
             raise SpecError(
-                f"{dut.where['parameters']}: {module.name} has no parameter "
-                f"'{name}'{nearest(name, module.parameters)}"
+                f"{where}: {module.name} has no parameter '{name}'{nearest(name, module.parameters)}"
             )
 
 

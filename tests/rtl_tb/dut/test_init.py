@@ -186,6 +186,14 @@ def test_a_number_on_the_command_line_is_no_text(given: str, value: int | str, t
     assert yaml.safe_load("\n".join(lines)) == {"parameters": {"K": value}}
 
 
+def test_a_parameter_that_the_top_lacks_is_refused(tmp_path: Path) -> None:
+    ports = "(input [W-1:0] a, c, output [W-1:0] d)"
+    text = f"module plus #(parameter W = 8) {ports}; assign d = a + c; endmodule"
+    (tmp_path / "plus.sv").write_text(text)
+    with pytest.raises(SpecError, match="-G: plus has no parameter 'WW'; nearest: W"):
+        draft([tmp_path / "plus.sv"], None, None, given=Given(parameters={"WW": 9}))
+
+
 def test_widths_that_a_parameter_on_the_command_line_decides(tmp_path: Path) -> None:
     source, out = tmp_path / "my_dot.sv", tmp_path / "dut.yaml"
     source.write_text(
