@@ -71,7 +71,7 @@ def find_result(found: Match, module: Module, structure: Structure, width: int |
     end = found.roles.get("d")
     if end is not None and len(end.ports) > 1:
         return
-    taken = {name for role, each in found.roles.items() if role != "d" for name in each.ports}
+    taken = _not_results(found)
     inputs = [port for port in module.ports.values() if port.direction == "input"]
     named = [port for port in inputs if any(port.name in _ports_of(found, role) for role in MAIN)]
     sources = named or [port for port in inputs if port.width > 1 and port.name not in taken]
@@ -114,11 +114,23 @@ def find_result(found: Match, module: Module, structure: Structure, width: int |
         found.doubts["d"] = others
 
 
+def _not_results(found: Match) -> set[str]:
+    """The ports that have another role than the result."""
+    return {name for role, each in found.roles.items() if role != "d" for name in each.ports}
+
+
+def _reset_of(found: Match, module: Module, structure: Structure) -> tuple[Port | None, bool]:
+    """The reset of a match, and whether it acts with 0."""
+    reset = next((module.ports[name] for name in _ports_of(found, "reset")), None)
+    shape = structure.reset(reset) if reset is not None else None
+    return reset, shape is not None and shape.active_low
+
+
 def _halves(found: Match, module: Module, structure: Structure, width: int) -> tuple[str, ...]:
     """The only two outputs that are together as wide as the result: first the one whose lowest bit depends on
     fewer bits of the operands. Nothing if there are several such pairs."""
     operands = [module.ports[name] for role in MAIN for name in _ports_of(found, role)]
-    taken = {name for role, each in found.roles.items() if role != "d" for name in each.ports}
+    taken = _not_results(found)
     ports = [port for port in module.ports.values() if port.direction == "output" and port.name not in taken]
     pairs = [pair for pair in combinations(ports, 2) if sum(port.width for port in pair) == width]
     pairs = [pair for pair in pairs if all(structure.reached(operands, port) for port in pair)]
@@ -313,9 +325,7 @@ class _Seen:
         )
         self.stages = self.structure.stages(self.data)
         self.known = self.combinational or self.stages > 0
-        reset = next(iter(self._ports("reset")), None)
-        shape = self.structure.reset(reset) if reset is not None else None
-        self.reset = reset, shape is not None and shape.active_low
+        self.reset = _reset_of(self.found, self.module, self.structure)
 
     def _ports(self, role: str) -> list[Port]:
         each = self.found.roles.get(role)
@@ -425,16 +435,12 @@ def _confirm_valid(found: Match, module: Module, structure: Structure) -> None:
     idle = [name for name, why in found.tied.items() if why in (ON_NO_REGISTER, GOES_ON)]
     others = [module.ports[name] for name in (named, *idle)] + _free(found, module)
     runs = [module.ports[name] for role in ("enable", "out_ready") for name in _ports_of(found, role)]
-    reset = next((module.ports[name] for name in _ports_of(found, "reset")), None)
-    shape = structure.reset(reset) if reset is not None else None
+    reset = _reset_of(found, module, structure)
     done = module.ports[found.roles["out_valid"].ports[0]]
 
     def starts(port: Port) -> bool:
         zeros = [each for each in others if each is not port]
-        acts_low = shape is not None and shape.active_low
-        return Control(
-            structure, (reset, acts_low), {"0": zeros, "1": runs}, (port, "1"), (done, "1")
-        ).starts()
+        return Control(structure, reset, {"0": zeros, "1": runs}, (port, "1"), (done, "1")).starts()
 
     better = [] if starts(module.ports[named]) else [port.name for port in others[1:] if starts(port)]
     if better:
