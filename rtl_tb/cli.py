@@ -436,7 +436,9 @@ def init(
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
     from golden.files.output import write_text
-    from rtl_tb.dut.init import GUESS, Given, draft
+    from rtl_tb.dut.draft_text import GUESS
+    from rtl_tb.dut.given import Given
+    from rtl_tb.dut.init import draft
 
     if not sources and not filelist:
         raise typer.BadParameter("expected source files, or a file list with -f", param_hint="FILE.SV")
@@ -464,7 +466,7 @@ def _named_values(words: list[str] | None) -> dict[str, str]:
 
 
 def _parameters(words: list[str] | None) -> dict[str, int | str]:
-    from rtl_tb.dut.init import parameter_value
+    from rtl_tb.dut.given import parameter_value
 
     return {name: parameter_value(text) for name, text in _named_values(words).items()}
 

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from golden.cli.app import app
 from golden.errors import SpecError, UnknownNameError
 from rtl_tb.dut.description import Dut, load_dut
-from rtl_tb.dut.init import Given, draft, parameter_value
+from rtl_tb.dut.given import Given, parameter_value
+from rtl_tb.dut.init import draft
 from rtl_tb.dut.wrapper import write_wrapper
 from rtl_tb.errors import ElaborationError
 

@@ -12,7 +12,8 @@ from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
 from rtl_tb.dut import slang
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.given import Given
+from rtl_tb.dut.init import draft
 from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines.builds import warnings_of

@@ -14,7 +14,8 @@ from rtl_tb.check.options import Options
 from rtl_tb.check.source_text import SIMULATORS, read
 from rtl_tb.dut import slang
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.given import Given
+from rtl_tb.dut.init import draft
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.sources import check_sizes, packages_first, read_list
 from rtl_tb.dut.translated import to_verilog

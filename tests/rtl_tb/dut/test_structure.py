@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.given import Given
+from rtl_tb.dut.init import draft
 from rtl_tb.dut.ports import Design, read_ports
 from rtl_tb.dut.structure import Reset, Structure, structure_of
 from rtl_tb.dut.wrapper import write_wrapper

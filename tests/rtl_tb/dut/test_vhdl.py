@@ -14,7 +14,8 @@ from golden.errors import SpecError
 from rtl_tb.check.check import check
 from rtl_tb.check.options import Options
 from rtl_tb.dut.description import load_dut
-from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.given import Given
+from rtl_tb.dut.init import draft
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.vhdl import Vhdl, read_entity
 from rtl_tb.dut.wrapper import wrapper_of
