@@ -33,48 +33,35 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from golden.errors import MmagoldError
-from rtl_tb import engines
-from rtl_tb.dut.description import Dut
-from rtl_tb.dut.drivers import several_drivers
-from rtl_tb.dut.text import shown
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import builds, fast
-from rtl_tb.engines.builds import design_of
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
+from rtl_tb.errors import RtlError, SimulatorMissing
 from rtl_tb.locate.budget import Budget
+from rtl_tb.locate.candidates import Candidates
 from rtl_tb.locate.changes import Changes, Choice, find_changes
-from rtl_tb.locate.choices import Built, build, new_names
+from rtl_tb.locate.choices import Built, build
 from rtl_tb.locate.clusters import Samples
-from rtl_tb.locate.flow import Together, Wires
+from rtl_tb.locate.confirmation import Confirmation
 from rtl_tb.locate.kinds import PROBE, Change
 from rtl_tb.locate.policy import DEFAULT, SearchPolicy
-from rtl_tb.locate.result import Edit, Repair, SingleFault
+from rtl_tb.locate.result import Repair
+from rtl_tb.locate.score import Flags, Score, order, scored, shows_a_fault
 from rtl_tb.locate.selector import numbers
-from rtl_tb.locate.several_faults import example_of_fault, remaining_faults_of
+from rtl_tb.locate.several_faults import remaining_faults_of
 from rtl_tb.locate.sources import Place, Within
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
-from rtl_tb.locate.texts import Texts, with_changes
+from rtl_tb.locate.texts import Texts
 from rtl_tb.locate.vhdl import Origin
-from rtl_tb.runs.verdict import Verdict, judge, right_results, verdict_of
+from rtl_tb.runs.verdict import Verdict, right_results
 from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
 Pass = Callable[[], "list[Score]"]
-Flags = npt.NDArray[np.bool_]
 
 
-_USUAL = 150
-"""Characters of a choice: the mean of units in which no loop multiplies them, and half as many more."""
-_BUILDING = 0.6
-"""The share of the time for trials that a build has: to try a choice costs half as much as to build it."""
-_QUICKEST = 1e-5
-"""Seconds of a build for a character of its choices, at least: 20 to 80 microseconds were measured."""
-_LEAST_PLACES = 4
-"""Places that are read together: they cost a walk through the text."""
 _PART, _LEAST_PART = 1.0, 8
 """Seconds of the runs of one process, and how many it has at least: starting it costs as much as ten."""
 _MORE = 0.4
@@ -126,31 +113,6 @@ def find_repairs(
             search.end()
 
 
-@dataclass(frozen=True)
-class Score:
-    """The effect of changes on the vectors of a trial: `right` of the wrong ones are right with them,
-    `broken` of the others wrong."""
-
-    changes: tuple[Change, ...]
-    right: int
-    broken: int
-    wrong: int
-    evidence: float = 0.0
-    """The suspiciousness of the place, see Spectrum.score."""
-    tried: int = 0
-    """Vectors that it was tried on."""
-
-    @property
-    def left(self) -> int:
-        """Vectors that are wrong with them."""
-        return self.wrong - self.right + self.broken
-
-    @property
-    def clean(self) -> bool:
-        """Whether every vector is right with them."""
-        return not self.left
-
-
 @dataclass
 class Statistics:
     """The work of a pass: its candidates, and how many were tried."""
@@ -176,16 +138,6 @@ class Trials:
     failed: Flags
     first: Job
     wrong: int
-
-
-@dataclass
-class _Confirmed:
-    """Changes, the unit with them, and its answers to the vectors of the check."""
-
-    changes: tuple[Change, ...]
-    job: Job
-    verdict: Verdict
-    repair: Repair
 
 
 class Search:
@@ -220,36 +172,17 @@ class Search:
         self.hinted: dict[tuple[Path, int], float] = {}
         """See suspicious_lines."""
         self.statistics: dict[str, Statistics] = {}
-        self.confirmed: dict[tuple[Edit, ...], _Confirmed] = {}
-        self.refuted: set[tuple[Change, ...]] = set()
-        """Changes that repair every vector of a trial, but not all of the check."""
-        self.unanswered: dict[tuple[Change, ...], int] = {}
-        """Changes that repair every vector of many, with their number, and could not be run on all."""
         self.not_built: list[str] = []
         """Reasons why builds of choices failed."""
-        self.left: dict[bool, list[Choice]] = {False: [], True: []}
-        """Changes that were looked for and are in no build yet, and texts that may be missing."""
-        self.seen: set[Choice] = set()
-        """Those that were ever in `left`."""
-        self.looked = {False: set[Place](), True: set[Place]()}
-        """The places at which changes were looked for, and missing texts."""
-        self.whole_text = False
-        """Whether changes were looked for everywhere."""
-        self.size = policy.likely
-        """Choices of the next build."""
         self.build_seconds = 0.0
         """What the last build of choices took; `built_size`: the characters of its choices."""
         self.built_size = 0
-        self.built: list[tuple[int, float]] = []
-        """Both of each build."""
         self.turn = Budget(0.0)
         """The time for constants on one processor."""
         self.once_more = False
         """Whether a change was confirmed, and one further build looks for equally consistent ones."""
         self.folders = count()
         """Numbers of folders."""
-        self.listed: set[Choice] = set()
-        """Choices that were given to a build; the others are not tried yet."""
         self.scores: list[Score] = []
         """Changes that repair some vectors and are not refuted."""
         self.vector_seconds = float("inf")
@@ -308,7 +241,7 @@ class Search:
         and with their share; a sentence for each line of the text."""
         found: dict[tuple[Path, int], str] = {}
         for _, share, change in [] if self.spectrum is None else self.spectrum.suspects():
-            edit = self._edit(change)
+            edit = self.confirmation.edit(change)
             right = "all" if share == 1 else f"{share:.0%}"
             said = f"{edit.phrase()} {right} of the wrong vectors on which it was tried are right"
             found.setdefault((edit.file, edit.line), said)
@@ -331,26 +264,33 @@ class Search:
     def _begin(self) -> Trials | None:
         """Ranks the places, and builds the choices at the likeliest ones."""
         try:
-            self.changes = self.read.result()
+            self._know(self.read.result())
         except MmagoldError:  # `found` raises it
             return None
         # 1. The ranking only decides the order of trials; without it every choice has the same rank.
-        listed = _taken(self.changes.probes, len(self.changes.probes), self.policy.likely * _USUAL)
+        listed = self.candidates.probes()
         if (probes := self._trials(lambda: self._built(listed, "probes"), "probe")) is not None:
             self._order_places(probes)
         # 2. The first build holds the likeliest choices; each later one has twice as many.
         return self._trials(lambda: self._next("first"), "first")
 
+    def _know(self, changes: Changes) -> None:
+        """Takes the changes of the text, as soon as it was read."""
+        few = len(self.samples.picked)
+        self.changes, self.candidates = changes, Candidates(changes, self.policy)
+        self.confirmation = Confirmation(
+            self.verdict, self.original, changes, self.folder, few, self.origin, self.fresh
+        )
+
     def _passes(self) -> list[Repair]:
         """The loop. After each pass every candidate that it tried is refuted, or listed in `scores`."""
-        self.changes = self.read.result()
-        if not self.changes.texts:
+        if not self.read.result().texts:
             return []
         shown = self.verdict.failed[self.samples.picked]
         none_wrong = RtlError(f"none of the {len(shown):,} vectors on which they are tried is wrong")
         if not shown.any():
             raise none_wrong
-        first = self.first.result()
+        first = self.first.result()  # from here on what `_know` sets is there
         self.budget.look()
         if first is not None:  # under other traffic the unit may be right without any change
             self.probe = replace(self.probe, traffic=first.job.traffic)
@@ -364,14 +304,16 @@ class Search:
         for name, tries in self._every_pass(first, constants):
             self.current = self.statistics.setdefault(name, Statistics())
             # A pass reports candidates; only the whole check, with the designer's own text, accepts one.
-            self.scores = sorted([*self.scores, *tries()], key=_order)
+            self.scores = sorted([*self.scores, *tries()], key=order)
             if not (found := self._whole()):
                 continue
             # A wrong value can be repaired where it is made and where it is used, and an added text often
             # repairs what a wrong one near it does: one further build looks for that.
             if not self.once_more and not self.budget.over(self.policy.rivals):
                 self.once_more = True
-                self._look_around(one for each in found for one in self.confirmed[each.edits].changes)
+                self._look_around(
+                    one for each in found for one in self.confirmation.confirmed[each.edits].changes
+                )
             else:
                 return found
         return self._whole()
@@ -418,7 +360,7 @@ class Search:
                 done = there.done if there else (lambda: self.turn.over())
                 left = self.budget.left(self.policy.searching)
                 in_time = (ahead or not number or left > 3 * self.build_seconds) and not self.once_more
-                if in_time and (number or self.whole_text or constants.untried(further=False)):
+                if in_time and (number or self.candidates.whole_text or constants.untried(further=False)):
                     yield "constant", partial(self._try_constants, constants, done)
                 there = there or self._ahead(f"next{number}")
                 if (following := there.result()) is None:
@@ -439,9 +381,6 @@ class Search:
         if not listed:
             return None
         self.built_size = sum(one.size for one in listed)
-        self.listed.update(listed)  # also what Verilator refuses
-        for left in self.left.values():
-            left[:] = [one for one in left if one not in self.listed]
         folder = self.folder / name
         return build(
             self.dut,
@@ -461,47 +400,9 @@ class Search:
         return wrapper_of(self.dut)
 
     def _next(self, name: str) -> Built | None:
-        """The next choices, texts that may be missing among them, of which most is expected; None if there
-        are none."""
-        most, self.size = self.size, min(2 * self.size, self.policy.largest)
-        # A build has a part of the time that is left, or its choices might never be tried.
-        # Less than a quarter of a first build is not worth what the design takes.
-        seconds, least = _BUILDING * self.budget.left(self.policy.searching), self.policy.likely * _USUAL / 4
-        room = min(most * _USUAL, max(_room(self.built, seconds), least))
-        for missing in self.left:
-            self._look_further(missing, most)
-        together = Together(self.changes.flow)
-        every = ranked([*self.left[False], *self.left[True]], self.spectrum)
-        return self._built(_taken(every, most, room, together.fits), name, self.policy.searching)
-
-    def _look_further(self, missing: bool, enough: int) -> None:
-        """Looks for changes, or for texts that may be missing, at the next likeliest places, until `enough`
-        are in no build, and in any case at a few places where a change was seen to repair something."""
-        left, looked = self.left[missing], self.looked[missing]
-        places = [one for one in self._places() if one not in looked]
-        likely = [one for one in places[:_LEAST_PLACES] if self.spectrum and self.spectrum.score(one) >= 1]
-        some = likely or places[: max(len(looked), _LEAST_PLACES)] * (len(left) < enough)
-        while some:
-            looked.update(some)
-            within = Within(some)
-            self._note(missing, self.changes.missing(within) if missing else self.changes.at(within))
-            places = [one for one in places if one not in looked]
-            some = places[: max(len(looked), _LEAST_PLACES)] * (len(left) < enough)
-        if not missing and len(left) < enough and not self.whole_text:  # also what is at none of the places
-            self.whole_text = True
-            self._note(missing, self.changes.choices)
-
-    def _note(self, missing: bool, found: Sequence[Choice]) -> None:
-        """Adds choices that are new."""
-        self.left[missing] += [one for one in found if one not in self.seen]
-        self.seen.update(found)
-
-    def _places(self) -> list[Place]:
-        """The roots with what they are assigned to, the likeliest ones first."""
-        roots, spectrum = [one.site for one in self.changes.probes], self.spectrum
-        if spectrum is not None:
-            roots.sort(key=spectrum.score, reverse=True)
-        return list(dict.fromkeys(map(self.changes.statement, roots)))
+        """A build of the next choices, texts that may be missing among them; None if there are none."""
+        part = self.policy.searching
+        return self._built(self.candidates.next(self.budget.left(part)), name, part)
 
     def _trials(self, made: Callable[[], Built | None], name: str) -> Trials | None:
         """A build with the results of its vectors without a change; None if there is none, or no vector is
@@ -511,7 +412,7 @@ class Search:
             if (built := made()) is None:
                 return None
             self.build_seconds = time.monotonic() - started
-            self.built.append((self.built_size, self.build_seconds))
+            self.candidates.note_build(self.built_size, self.build_seconds)
         except SimulatorMissing:
             raise
         except RtlError as error:
@@ -580,7 +481,7 @@ class Search:
                     )
                 wrong = None if came is None else self._wrong(job, came)
                 spectrum.note(few[number].site, changed, wrong, few[number].change)
-        self.spectrum = spectrum
+        self.spectrum = self.candidates.spectrum = spectrum
 
     def _singles(self, trials: Trials) -> list[Score]:
         """Pass `single` and `missing`: each choice on the few vectors and, if it repairs all of these, on
@@ -665,7 +566,7 @@ class Search:
                 if results is not None:
                     changes, wrong = scores[one].changes, self._wrong(job, results)
                     evidence = scores[one].evidence
-                    scores[one] = _scored(changes, self.verdict.failed[places[:room]], wrong, evidence)
+                    scores[one] = scored(changes, self.verdict.failed[places[:room]], wrong, evidence)
             clean = [one for one in clean if scores[one].clean]
 
     def _evidence(self, trials: Trials, chosen: tuple[int, ...]) -> float:
@@ -676,7 +577,7 @@ class Search:
     def _score(self, trials: Trials, chosen: tuple[int, ...], results: Mapping[str, Any]) -> Score:
         changes = tuple(trials.listed[number - 1].change for number in chosen)
         evidence = self._evidence(trials, chosen)
-        return _scored(changes, trials.failed, self._wrong(trials.job, results), evidence)
+        return scored(changes, trials.failed, self._wrong(trials.job, results), evidence)
 
     def _try_constants(
         self, constants: _Constants, build_ended: Callable[[], bool] | None = None
@@ -712,7 +613,7 @@ class Search:
             wrong = constants.whole.wrong((change,), part, f"{number}")
             if wrong is None:
                 return None
-            score = _scored((change,), failed, wrong, 0.5)
+            score = scored((change,), failed, wrong, 0.5)
             constants.clean = constants.clean or score.clean
             return score
 
@@ -731,7 +632,7 @@ class Search:
         """Pass `pair`: every choice of the first build together with each of its changes that repairs a part.
         Invariant: a listed pair repairs more than its first change alone."""
         numbers = {one.change: number for number, one in enumerate(trials.listed, 1)}
-        partly = [one for one in self.scores if _is_fault(one.right, one.wrong, one.broken, self.policy)]
+        partly = [one for one in self.scores if shows_a_fault(one.right, one.wrong, one.broken, self.policy)]
         firsts = [one for one in partly if one.changes[0] in numbers and len(one.changes) == 1]
         found: list[Score] = []
         for score in firsts[: self.policy.firsts]:
@@ -756,35 +657,21 @@ class Search:
     def _whole(self) -> list[Repair]:
         """The changes that repair every vector of the check, among the ones that repaired all of a trial: one
         a line, the likeliest first."""
-        clean = [one for one in self.scores if one.clean and one.changes not in self.refuted]
+        clean = [one for one in self.scores if one.clean and one.changes not in self.confirmation.refuted]
         found: dict[tuple[tuple[Path, int], ...], Repair] = {}
         tried = 0
         for score in clean:
-            where = tuple((one.file, one.line) for one in map(self._edit, score.changes))
+            where = tuple((one.file, one.line) for one in map(self.confirmation.edit, score.changes))
             if where in found or len(found) >= self.policy.shown or tried >= 4 * self.policy.confirmed:
                 continue
             tried += 1
-            repair = self._confirmed_repair(score, self.folder / f"whole_{next(self.folders)}")
+            repair = self.confirmation.of(score, self.budget)
             if repair is not None and repair.sure:
                 found[where] = repair
-        return [self._by_fault(replace(repair, rivals=len(found) - 1)) for repair in found.values()]
-
-    def _confirmed_repair(self, score: Score, folder: Path) -> Repair | None:
-        """The effect of changes on all vectors of the check; None if they are refuted, or cannot be run."""
-        try:
-            repair = self._confirm(score.changes, folder)
-        except ElaborationError:  # a choice that is no valid text: the designer could not write it
-            self.refuted.add(score.changes)
-            return None
-        except MmagoldError:
-            # What repairs a few hundred vectors is often another line.
-            if score.clean and score.tried > len(self.samples.picked):
-                self.unanswered[score.changes] = score.tried
-            return None
-        self.unanswered.pop(score.changes, None)
-        if repair is None or (score.clean and not repair.sure):
-            self.refuted.add(score.changes)
-        return repair
+        return [
+            self.confirmation.by_fault(replace(repair, rivals=len(found) - 1), self.budget)
+            for repair in found.values()
+        ]
 
     def _partly(self) -> list[Repair]:
         """If no change repairs all, the change that repairs most and breaks none, and hypotheses about the
@@ -794,12 +681,12 @@ class Search:
             Unfinished: there is none, and not everything was tried.
         """
         found: list[Repair] = []
-        good = [one for one in self.scores if _is_fault(one.right, one.wrong, one.broken, self.policy)]
-        for number, score in enumerate(good[: self.policy.confirmed]):
-            repair = self._confirmed_repair(score, self.folder / f"part_{number}")
-            if repair is None or self._is_constant(repair):
+        good = [one for one in self.scores if shows_a_fault(one.right, one.wrong, one.broken, self.policy)]
+        for score in good[: self.policy.confirmed]:
+            repair = self.confirmation.of(score, self.budget)
+            if repair is None or self.confirmation.is_constant(repair):
                 continue
-            if _is_fault(repair.repaired, repair.wrong, repair.broken, self.policy):
+            if shows_a_fault(repair.repaired, repair.wrong, repair.broken, self.policy):
                 found.append(repair)
         found.sort(key=lambda one: -one.repaired)
         if not found:
@@ -807,20 +694,12 @@ class Search:
             return []
         best = replace(found[0], untried=self._untried())
         if self.hypotheses:
-            single = [each for each in self.confirmed.values() if len(each.changes) == 1]
+            single = [each for each in self.confirmation.confirmed.values() if len(each.changes) == 1]
             for one in sorted(single, key=lambda each: -each.repair.repaired)[:2]:
                 with suppress(MmagoldError):  # what was found stays found
                     if rest := remaining_faults_of(one.verdict, one.job, self.original, self.budget.look):
-                        return [self._by_fault(replace(one.repair, rest=rest))]
-        return [self._by_fault(best)]
-
-    def _is_constant(self, repair: Repair) -> bool:
-        """Whether a change repairs vectors of one result alone, such as zero, where others are wrong, too: a
-        constant does that, whatever the fault is."""
-        failed, answers = self.verdict.failed, self.verdict.vectors.d.reshape(len(self.verdict.failed), -1)
-        fixed = failed & ~self.confirmed[repair.edits].verdict.failed
-        several = len(np.unique(answers[failed], axis=0)) > 1
-        return bool(several and len(np.unique(answers[fixed], axis=0)) < 2)
+                        return [self.confirmation.by_fault(replace(one.repair, rest=rest), self.budget)]
+        return [self.confirmation.by_fault(best, self.budget)]
 
     def _untried(self) -> str:
         """The choices that were not tried, and the reason."""
@@ -840,100 +719,10 @@ class Search:
         tried = sum(one.tried for one in self.statistics.values())
         if not tried and self.not_built:
             raise RtlError(self.not_built[0])
-        if self.unanswered:
-            lines: dict[tuple[Path, int], str] = {}  # one change of each line, the likeliest first
-            for changes in self.unanswered:
-                edits = [self._edit(one) for one in changes]
-                phrase = " and ".join(each.phrase() for each in edits)
-                lines.setdefault((edits[0].file, edits[0].line), phrase)
-            first, *others = lines.values()
-            many = f"all {min(self.unanswered.values()):,} vectors on which it was tried are right"
-            also = f". Equally consistent: {'; '.join(others[: self.policy.shown - 1])}" if others else ""
-            raise Unconfirmed(
-                f"{first}: {many}, the whole check was not run (--repair gives more time){also}"
-            )
+        if said := self.confirmation.not_run(self.policy.shown):
+            raise Unconfirmed(said)
         if untried := self._untried():
             raise Unfinished(untried)
-
-    def _by_fault(self, repair: Repair) -> Repair:
-        """A repair with the effect of each of its changes by itself; unchanged if the time ends before."""
-        if repair.by_one:
-            return repair
-        found: list[SingleFault] = []
-        for at, change in enumerate(self.confirmed[repair.edits].changes):
-            edit = self._edit(change)
-            try:
-                self._confirm((change,), self.folder / f"alone_{at}")
-                one = self.confirmed[edit,]
-            except (MmagoldError, KeyError):
-                return repair
-            only, example = self.verdict.wrong & ~one.verdict.failed, None
-            with suppress(MmagoldError), self.budget.builds():
-                example = example_of_fault(self.verdict, self.original, one.job, only, self.budget.look)
-            broken = int((one.verdict.failed & ~self.verdict.failed).sum())
-            found.append(
-                SingleFault(edit, int((self.verdict.failed & ~one.verdict.failed).sum()), broken, example)
-            )
-        return replace(repair, faults=tuple(sorted(found, key=lambda one: -one.repaired)))
-
-    def _confirm(self, chosen: Sequence[Change], folder: Path) -> Repair | None:
-        """Changes as the designer would write them, run as the check ran the unit; None if they break the
-        handshake, or give a net a second driver, of which Verilator takes one.
-
-        Raises:
-            RtlError: the time is over, among others.
-        """
-        edits = tuple(self._edit(change) for change in chosen)
-        if edits in self.confirmed and self.confirmed[edits].changes == tuple(
-            chosen
-        ):  # one line may have two places
-            return self.confirmed[edits].repair
-        self.budget.look()
-        dut = with_changes(self.dut, self.changes, chosen, folder)
-        if _shared_nets(dut) - _shared_nets(self.dut):
-            return None
-        job = replace(self.original, dut=dut, build=folder / "build", program=None, waves=None)
-        engine = self.verdict.outcome.engine
-        with self.budget.builds():
-            if engine == "fast":  # one run: what the compiler saves is more than the run takes longer
-                program = fast.build_once(job, simulators.verilator(), wrapper_of(dut), fast.FOR_TRIALS)
-                job = replace(job, program=program)
-            job = replace(job, wall_timeout=min(job.wall_timeout, self.budget.left()))
-            outcome = engines.run(engine, job, lambda _done, _all: self.budget.look())
-        if outcome.failures:
-            return None
-        verdict = judge(self.verdict.vectors, outcome, self.dut.compare)
-        repair = Repair(
-            edits,
-            int((self.verdict.failed & ~verdict.failed).sum()),
-            int(self.verdict.failed.sum()),
-            int((verdict.failed & ~self.verdict.failed).sum()),
-            len(self.verdict.vectors),
-        )
-        if repair.whole and self.fresh is not None:
-            other = self.fresh()
-            same = other.dut.watched == dut.watched
-            dut = replace(dut, watched=other.dut.watched, compare=other.dut.compare)
-            other = replace(other, dut=dut, build=job.build, program=job.program if same else None)
-            found = verdict_of(engine, other)
-            wrong = max(int(found.failed.sum()), int(bool(found.outcome.failures)))
-            repair = replace(repair, further=len(other.vectors), further_wrong=wrong)
-        self.confirmed[edits] = _Confirmed(tuple(chosen), job, verdict, repair)
-        return repair
-
-    def _edit(self, change: Change) -> Edit:
-        edit = self._edit_here(change)
-        if self.origin is None or (origin := self.origin(edit.line)) is None:
-            return edit
-        return replace(edit, file=origin.file, line=origin.line, made_of=shown(origin.text))
-
-    def _edit_here(self, change: Change) -> Edit:
-        file, line = change.place.file, self.changes.line(change)
-        text = shown(self.changes.texts[file].split("\n")[line - 1].strip())
-        after = shown(change.written.strip() if change.form else change.after)
-        if change.kind == "missing condition":  # the statement stays
-            return Edit(file, line, text, "", after.removeprefix("begin ").split(f" {change.before}")[0])
-        return Edit(file, line, text, shown(change.before), after)
 
 
 @dataclass
@@ -961,34 +750,6 @@ class _Constants:
         return [one for one in self.listed if one not in self.tried]
 
 
-def _taken(
-    listed: Sequence[Choice],
-    most: int,
-    room: float | None = None,
-    fits: Callable[[Wires | None], bool] = lambda _: True,
-) -> list[Choice]:
-    """The first choices that fit together, `most` at most, and fewer if they are larger than usual, or than
-    `room`."""
-    room = most * _USUAL if room is None else room
-    found, size = list[Choice](), 0
-    for one in listed:
-        if len(found) == most or (found and size + one.size > room):
-            break
-        if fits(one.change.wires):
-            found.append(one)
-            size += one.size
-    return found
-
-
-def _room(built: Sequence[tuple[int, float]], seconds: float) -> float:
-    """The characters of choices that a build of some seconds holds, by the characters and seconds of those
-    before it: each takes what the design takes, and then the same for each character. Of one alone half is
-    for the design."""
-    (few, quick), (many, slow) = min(built, default=(0, 0.0)), max(built, default=(0, 0.0))
-    each = (slow - quick) / (many - few) if many > few and slow > quick else slow / max(2 * many, 1)
-    return (seconds - slow) / max(each, _QUICKEST) + many
-
-
 def _parts(many: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     yield from (many[at : at + size] for at in range(0, len(many), size))
 
@@ -1002,32 +763,3 @@ def _differing(one: Mapping[str, Any], two: Mapping[str, Any]) -> Flags:
     ]
     rows = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
     return np.unpackbits(np.ascontiguousarray(rows).view(np.uint8), axis=1).astype(np.bool_)
-
-
-def _is_fault(right: int, wrong: int, broken: int, policy: SearchPolicy) -> bool:
-    """Whether the vectors that a change repairs show a fault of its own, and no chance."""
-    return right >= policy.chance * wrong and broken * policy.make_up <= right and right > 0
-
-
-def _scored(chosen: tuple[Change, ...], failed: Flags, wrong: Flags, evidence: float) -> Score:
-    right, broken = failed & ~wrong, wrong & ~failed
-    return Score(chosen, int(right.sum()), int(broken.sum()), int(failed.sum()), evidence, len(failed))
-
-
-def _shared_nets(dut: Dut) -> set[str]:
-    return {name for _, name, _ in several_drivers(design_of(dut))}
-
-
-def _order(score: Score) -> tuple[int, int, int, float, int]:
-    """The changes that repair most come first; among equal ones changed tokens before added ones, then the
-    likelier place, and the nearer text."""
-    changes = score.changes
-    distance = sum(abs(len(one.after) - len(one.before)) + len(new_names(one)) for one in changes)
-    added = sum(one.adds for one in changes)
-    return (
-        score.left,
-        len(changes),
-        added,
-        -round(score.evidence, 2),
-        distance,
-    )

@@ -12,9 +12,9 @@ import pytest
 
 from rtl_tb.dut.wrapper import wrapper_of
 from rtl_tb.engines import builds
+from rtl_tb.locate.candidates import taken
 from rtl_tb.locate.changes import Changes, find_changes
 from rtl_tb.locate.kinds import numbers
-from rtl_tb.locate.search import _taken
 from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.sources import Place
 from rtl_tb.qualify.mutator import KINDS, Change, draw
@@ -353,7 +353,7 @@ def test_loops_that_generate_make_choices_larger(loop: str, copies: int, tmp_pat
     found = find_changes(integer_dot.planted(tmp_path, 4, MACROS.replace("assign d = w0;", loops)))
     sizes = {one.copies for one in found.choices if one.change.before == "^"}
     assert sizes == {copies} and {one.copies for one in found.choices if one.change.before == "&"} == {1}
-    few = _taken(found.choices, len(found.choices))
+    few = taken(found.choices, len(found.choices))
     assert 0 < len(few) <= len(found.choices) and few == found.choices[: len(few)]
 
 

@@ -31,13 +31,15 @@ from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.locate import search
 from rtl_tb.locate.budget import ALL, Budget
+from rtl_tb.locate.candidates import room_of
 from rtl_tb.locate.changes import Changes, Choice, find_changes
 from rtl_tb.locate.choices import _not_blamed, new_names
 from rtl_tb.locate.flow import Together, Wires
 from rtl_tb.locate.kinds import Change
 from rtl_tb.locate.policy import SearchPolicy
 from rtl_tb.locate.result import Edit, Repair
-from rtl_tb.locate.search import Score, Search, _order, find_repairs
+from rtl_tb.locate.score import Score, order
+from rtl_tb.locate.search import Search, find_repairs
 from rtl_tb.locate.selector import with_selector
 from rtl_tb.locate.sources import Place, Within
 from rtl_tb.locate.spectrum import Spectrum, ranked, ranked_constants, suspicious_lines
@@ -265,8 +267,8 @@ def test_the_places_near_a_change_make_or_read_its_signals(tmp_path: Path) -> No
 
 def test_a_build_has_room_for_what_its_time_allows() -> None:
     """By two builds: 1 s for the design, 1 s for 20,000 characters; of one build half for the design."""
-    assert search._room([(20_000, 2.0), (40_000, 3.0)], 5.0) == pytest.approx(80_000)
-    assert search._room([(20_000, 2.0)], 3.0) == pytest.approx(40_000)
+    assert room_of([(20_000, 2.0), (40_000, 3.0)], 5.0) == pytest.approx(80_000)
+    assert room_of([(20_000, 2.0)], 3.0) == pytest.approx(40_000)
 
 
 def test_the_wrong_bits_rank_places_on_which_every_vector_depends() -> None:
@@ -345,7 +347,7 @@ def test_of_equal_changes_the_likeliest_comes_first() -> None:
     named, term = Change("name", there, "s1", "p1"), Change("missing term", there, "s1", "(s1 + p1)")
     scores = [Score((term,), 9, 0, 9, 1.0), Score((named,), 9, 0, 9, 0.5)]
     scores.append(Score((replace(named, after="q1"),), 9, 0, 9, 0.9))
-    ordered = [one.changes[0].after for one in sorted(scores, key=_order)]
+    ordered = [one.changes[0].after for one in sorted(scores, key=order)]
     assert ordered == ["q1", "p1", "(s1 + p1)"]
 
 
