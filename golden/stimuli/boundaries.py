@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -115,8 +116,8 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a, b, c = _spell(draw, total, unit, below=rows)
     if not (draw.a.is_float and draw.b.is_float and draw.d.is_float):
         return a, b, c
-    ways = _ways_to_a_tie(draw)
-    if max((max(way.reach) for way in ways), default=0) > _MANY_DISTANCES:
+    ways, cuts = _ways_to_a_tie(draw), draw.steps_of(Align)
+    if not cuts and max((max(way.reach) for way in ways), default=0) > _MANY_DISTANCES:
         share = 0.6
         near = np.flatnonzero(draw.chance(share, (draw.count,)))
         a[near], b[near], c[near] = _one_bit_below_half(draw, near, ways)
@@ -142,6 +143,10 @@ def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
         )
         equal = np.flatnonzero(draw.chance(share, (draw.count,)))
         a[equal], b[equal], c[equal] = _cancelled(draw, equal)
+    if ways and cuts and not _drops(draw):
+        share = _share_of_distances(ways) / 2
+        near = np.flatnonzero(draw.chance(share, (draw.count,)))
+        a[near], b[near], c[near] = _one_bit_below_half(draw, near, ways)
     return a, b, c
 
 
@@ -197,15 +202,34 @@ def _one_bit_left(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
 
 
 def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """One term of which an alignment cuts a chosen field, at every shift and place; what it keeps makes a
-    total at the boundary of the result. Where no alignment cuts, the rounding does: half of the last place
-    and one bit, at every distance."""
-    ways = _ways_to_a_tie(draw)
-    if ways and not draw.steps_of(Align):
+    """Half of the result's last place and one bit, at every distance; one term of which an alignment cuts a
+    chosen field, at every shift and place, and what it keeps makes a total at the boundary of the result."""
+    ways, aligned = _ways_to_a_tie(draw), draw.steps_of(Align)
+    share = (1.0 if not aligned else 0.3 if _drops(draw) else _share_of_distances(ways)) if ways else 0.0
+    if share == 1.0:
         return _one_bit_below_half(draw, np.arange(draw.count), ways)
-    size, has_c = (draw.count,), "c" not in draw.unit.absent
-    if not (draw.a.is_float and draw.b.is_float) or (draw.k == 1 and not has_c):
+    floats, has_c = draw.a.is_float and draw.b.is_float, "c" not in draw.unit.absent
+    if not floats or (draw.k == 1 and not has_c):
         return total_boundary(draw)
+    near, lone = draw.chance(share, (draw.count,)), draw.chance(0.5, (draw.count,))
+    a, b = np.zeros(draw.shape, draw.a.dtype), np.zeros(draw.shape, draw.b.dtype)
+    c = np.zeros(draw.count, draw.c.dtype)
+    makers = (
+        (near, partial(_one_bit_below_half, ways=ways)),
+        (lone & ~near, _lone_cuts),
+        (~lone & ~near, _cut_fields),
+    )
+    for here, make in makers:
+        rows = np.flatnonzero(here)
+        if len(rows):
+            a[rows], b[rows], c[rows] = make(draw, rows)
+    return a, b, c
+
+
+def _cut_fields(whole: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
+    """Operands of these rows (n,), whose scales are set: an alignment cuts a chosen field of one term."""
+    draw = Draw(whole.unit, len(rows), whole.rng, whole.parts)
+    size, has_c = (draw.count,), "c" not in draw.unit.absent
     total, unit = _totals(draw)
     # A lone product cannot be both the term that is cut and the one that it meets.
     in_c = draw.chance(0.4, size) & (has_c and draw.c.is_float and draw.k > 1)
@@ -228,13 +252,10 @@ def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     first, second = draw.split(lead + last, draw.a, draw.b)
     product = _code(draw.a, sign, np.where(in_c, 0, digits), first - lead)
     seed = _code(draw.c, sign, np.where(in_c, digits, 0), last) if in_c.any() else draw.zeros(draw.c, size)
-    a, b, c = _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
-    rows = np.flatnonzero(draw.chance(0.5, size))
-    a[rows], b[rows], c[rows] = _lone_cuts(draw, rows)
-    if ways:
-        near = np.flatnonzero(draw.chance(0.5, size))
-        a[near], b[near], c[near] = _one_bit_below_half(draw, near, ways)
-    return a, b, c
+    found = _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
+    for name, codes in draw.scales.items():
+        whole.scales[name][rows] = codes
+    return found
 
 
 @dataclass(frozen=True)
@@ -262,24 +283,33 @@ shorter than these low bits."""
 
 
 def _ways_to_a_tie(draw: Draw) -> list[_Way]:
-    """The ways in which terms add up to half of the result's last place and one bit, where no alignment cuts
-    it, or that of an adder, which has a sticky bit; none for integers and scales, and for a lone product, at
-    which `product_bits` aims."""
+    """The ways in which terms add up to half of the result's last place and one bit, which an alignment may
+    cut; none for integers, where no alignment keeps half of the last place, and for a lone product, at which
+    `product_bits` aims."""
     factors = (draw.a,) if "b" in draw.unit.absent else (draw.a, draw.b)
     floats = all(fmt.is_float and fmt.signed for fmt in (*factors, draw.d))
-    if draw.scales or not floats or (draw.steps_of(Align) and "b" not in draw.unit.absent):
+    aligned, kept = draw.steps_of(Align), draw.kept_bits
+    finest = int(draw.window_bits.max())
+    if not floats or (aligned and finest <= kept):
         return []
-    kept, bits_a, bits_b = draw.kept_bits, draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
+    # Bits that are dropped are the same everywhere below the last one kept.
+    farthest = finest - kept + _FARTHEST if _drops(draw) else 1 << 30
+    bits_a, bits_b = draw.a.fraction_bits + 1, draw.b.fraction_bits + 1
     has_c = draw.c.is_float and draw.c.signed and "c" not in draw.unit.absent
-    least = {"c": draw.least("c") if has_c else 0, "p": draw.least("a", "b")}
+    scales, blocks = _scales_of(draw)
+    lowest, least_product = draw.low + scales[0], draw.least("a", "b") + scales[0]
+    highest = draw.high + scales[1]
+    least = {"c": draw.least("c") if has_c else 0, "p": least_product}
     top, bottom = highest_exponent(draw.d), lowest_exponent(draw.d)
-    of_product = min(top, draw.high - 1)
+    of_product = min(top, highest - 1)
     above_c = min(top, highest_exponent(draw.c)) if has_c else top
     found = []
 
     def add(parts: str, low: int, high: int, near: tuple[int, int] | None = None) -> None:
         low, end = max(low, bottom), least[parts[_THE_BIT]]
-        far = high - kept - 1 - end
+        far = min(high - kept - 1 - end, farthest)
+        if blocks < parts.count("p") + parts.count("PP"):  # elements of one scale reach all of these products
+            far = min(far, draw.high - draw.tiniest - (0 if parts[_DIGITS] == "c" else kept + 2))
         reach = (far, far) if near is None else (min(far, near[0]), min(far, near[1]))
         if low <= high and min(reach) > 0:
             found.append(_Way(parts, low, high, end, reach))
@@ -289,25 +319,46 @@ def _ways_to_a_tie(draw: Draw) -> list[_Way]:
     joined = _joined_lengths(draw)
     if joined[0] <= joined[1]:
         if has_c:
-            add("PPc", draw.low, of_product)
+            add("PPc", lowest, of_product)
         if draw.k > 1:
-            add("PPp", draw.low, of_product)
+            add("PPp", lowest, of_product)
     if kept and max(bits_a, bits_b) > 1:
-        half_low = draw.low + kept + 1
+        half_low = lowest + kept + 1
         if has_c and draw.k > 1:
-            add("cpp", max(lowest_exponent(draw.c), half_low), min(above_c, draw.high + kept))
+            add("cpp", max(lowest_exponent(draw.c), half_low), min(above_c, highest + kept))
             add("ppc", half_low, of_product)
         if draw.k > 2:
             add("ppp", half_low, of_product)
     if has_c and kept > 1 and draw.c.fraction_bits >= kept and min(bits_a, bits_b) > 1:
         near = min(bits_b + _TRIES.bit_length() - 4, bits_a + bits_b - 3)
-        least["P"] = draw.low
-        add("cPP", lowest_exponent(draw.c), min(above_c, draw.high + kept - bits_a - bits_b), (near, near))
+        least["P"] = lowest
+        add("cPP", lowest_exponent(draw.c), min(above_c, highest + kept - bits_a - bits_b), (near, near))
     if has_c and kept > 1 and bits_a > 1:
         of_c = draw.c.fraction_bits
         least["C"] = least["c"]
-        add("pCC", draw.low, min(of_product, highest_exponent(draw.c)), (of_c, of_c + 1))
+        add("pCC", lowest, min(of_product, highest_exponent(draw.c)), (of_c, of_c + 1))
     return found
+
+
+def _share_of_distances(ways: list[_Way]) -> float:
+    """The share of `cut_bits`, and twice that of `total_boundary`, with one bit for a sticky bit that an
+    alignment has: each of 150 distances is met by 20 of 200,000 vectors in c, and in the products; each of
+    500, as scales reach, in one of them."""
+    return 0.8 if max(max(way.reach) for way in ways) > _MANY_DISTANCES else 0.6
+
+
+def _drops(draw: Draw) -> bool:
+    """Whether alignments drop what they cut, without a sticky bit."""
+    steps = draw.steps_of(Align)
+    return bool(steps) and all(step.cut == "dropped" for step in steps)
+
+
+def _scales_of(draw: Draw) -> tuple[tuple[int, int], int]:
+    """The least and the largest exponent of two scales together, and the number of blocks: without scales
+    that of products."""
+    formats = [draw.unit.formats[name] for name in draw.scales]
+    ends = sum(map(lowest_exponent, formats)), sum(map(highest_exponent, formats))
+    return ends, next((codes.shape[1] for codes in draw.scales.values()), draw.k)
 
 
 def _joined_lengths(draw: Draw) -> tuple[int, int]:
@@ -322,51 +373,109 @@ def _one_bit_below_half(draw: Draw, rows: Ints, ways: list[_Way]) -> tuple[Bits,
     size, kept = rows.shape, draw.kept_bits
     # In turn, not at random: each of 250 distances is to be met by 20 of 200,000 vectors.
     cell = draw.pick(0, 1 << 30, (1,)) + np.arange(len(rows))
-    odd, distance = cell & 1, 1 + (cell >> 1) % max(max(way.reach) for way in ways)
+    farthest = max(max(way.reach) for way in ways)
+    odd, distance = cell & 1, 1 + (cell >> 1) % farthest
+    if draw.steps_of(Align):
+        # A missing bit changes the result behind an even digit. A third of the rows are where each term has a
+        # sticky bit of its own: as far as the bits of one are cut.
+        odd, turn = (cell & 3 == 3).astype(np.int64), cell >> 2
+        near = min(int(draw.window_bits.max()) - kept + _FARTHEST, farthest)
+        distance = 1 + np.where(turn % 3 == 0, turn // 3 % near, (turn - turn // 3) % farthest)
     fits = np.stack([distance <= np.take(way.reach, odd) for way in ways])
-    chosen = np.where(fits, (draw.fraction(fits.shape) >> np.uint64(1)) + np.uint64(1), 0).argmax(axis=0)
+    # The bit is c's as often as that of a product.
+    in_c = np.array([way.parts[_THE_BIT] in "cC" for way in ways])[:, None] == draw.coins(size)
+    order = draw.fraction(fits.shape) >> np.uint64(2) | np.uint64(1)
+    chosen = np.where(fits, order + (in_c.astype(np.uint64) << np.uint64(62)), 0).argmax(axis=0)
     ends = np.array([[way.low, way.high, way.least] for way in ways])[chosen]
     low, high = np.maximum(ends[:, 0], ends[:, 2] + distance + kept + 1), ends[:, 1]
     lead, minus = draw.pick(np.minimum(low, high), high, size), draw.coins(size)
+    # Results below the least normal number have its last place and fewer digits.
+    share = 0.15
+    least = lowest_exponent(draw.d)
+    subnormal = draw.chance(share, size) & (low == least)
+    lead, fewer = np.where(subnormal, least, lead), subnormal * draw.pick(1, max(kept - 1, 1), size)
     a = np.zeros((*size, draw.k), draw.a.dtype)
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), a.shape))
-    c = draw.zeros(draw.c, size)
+    c, most = draw.zeros(draw.c, size), min(draw.k, 3)
+    targets, terms = np.zeros((*size, most), np.int64), np.zeros((3, *size, most), np.int64)
     for number, way in enumerate(ways):
         own, column = np.flatnonzero(chosen == number), 0
-        for part, x, y, exponent, negative in _tie_of(draw, way, lead[own], distance[own], odd[own]):
+        for part, x, y, exponent, negative in _tie_of(
+            draw, way, lead[own], distance[own], odd[own], fewer[own]
+        ):
             sign = minus[own] ^ negative
             if part == "c":
                 c[own] = _code(draw.c, sign, x, exponent)
                 continue
-            above_x, above_y = _length(x) - 1, _length(y) - 1
-            target = exponent + above_x + above_y
-            first, second = draw.split(target, draw.a, draw.b, target >= draw.low)
-            a[own, column] = _code(draw.a, sign, x, first - above_x)
-            b[own, column] = _code(draw.b, None, y, second - above_y)
+            targets[own, column] = exponent + _length(x) + _length(y) - 2
+            for part_of_term, numbers in zip(terms, (x, y, sign), strict=True):
+                part_of_term[own, column] = numbers
             column += 1
+    (x, y, sign), places = terms, _places(draw, len(rows), most)
+    target = targets - _reached(draw, rows, targets, x > 0, places)
+    first, second = draw.split(target, draw.a, draw.b, target >= draw.low)
+    row = np.arange(len(rows))[:, None]
+    a[row, places] = _code(draw.a, sign.astype(np.uint8), x, first - _length(x) + 1)
+    b[row, places] = np.where(x > 0, _code(draw.b, None, y, second - _length(y) + 1), b[row, places])
     if "b" in draw.unit.absent and draw.k == 1 and draw.a == draw.c:  # an adder: either operand leads
         a[:, 0], c = np.where(draw.coins(size) == 1, (a[:, 0], c), (c, a[:, 0]))
-    return *_in_any_order(draw, a, b), c
+    return a, b, c
+
+
+def _places(draw: Draw, size: int, most: int) -> Ints:
+    """Places (n, most) of products: in any order, in a block each as far as there are so many."""
+    blocks = _scales_of(draw)[1]
+    each = draw.k // blocks
+    block = np.argsort(draw.fraction((size, blocks)), axis=1)
+    number = np.arange(most)
+    inside = draw.pick(0, each - 1, (size, 1)) + number // blocks
+    return np.asarray(block[:, number % blocks] * each + inside % each)
+
+
+def _reached(draw: Draw, rows: Ints, targets: Ints, there: Rows, places: Ints) -> Ints:
+    """Sets the scales of these rows (n,) so that elements at these places (n, most) reach the exponents of
+    the products that are there; returns the exponents of their scales."""
+    if not draw.scales:
+        return 0 * targets
+    (low, high), blocks = _scales_of(draw)
+    block = places // (draw.k // blocks)
+    chosen = np.zeros((len(rows), blocks), np.int64)
+    for number in range(blocks):
+        here = there & (block == number)
+        top = np.where(here, targets, -(1 << 20)).max(axis=1)
+        end = np.where(here, targets, 1 << 20).min(axis=1)
+        least, most = np.clip(top - draw.high, low, high), np.clip(end - draw.low, low, high)
+        most = np.where(least > most, np.clip(end - draw.tiniest, low, high), most)
+        chosen[:, number] = draw.pick(least, most, rows.shape)
+    first, second = (draw.unit.formats[name] for name in draw.scales)
+    for (name, codes), part in zip(draw.scales.items(), draw.split(chosen, first, second), strict=True):
+        codes[rows] = draw.powers(draw.unit.formats[name], part)
+    return np.take_along_axis(chosen, block, axis=1)
 
 
 def _tie_of(
-    draw: Draw, way: _Way, lead: Ints, distance: Ints, odd: Ints
+    draw: Draw, way: _Way, lead: Ints, distance: Ints, odd: Ints, fewer: Ints
 ) -> list[tuple[str, Ints, Ints, Ints, Bits | int]]:
     """The terms of totals that lead at these exponents: each c or a product, its digits x and y, the exponent
-    of their last bits, and whether it has the other sign."""
-    size, kept = lead.shape, draw.kept_bits
+    of their last bits, and whether it has the other sign. `fewer`: how many digits a subnormal result lacks.
+    A directed rounding decides on the bit alone, of either sign, without the half."""
+    size, kept, nearest = lead.shape, draw.kept_bits, _rounds_to_nearest(draw)
     half, one_of = lead - kept - 1, np.ones_like(lead)
     bit = half - distance
-    last = ("c" if way.parts[_THE_BIT] in "cC" else "p", one_of, one_of, bit, 0)
+    other_sign: Bits | int = 0 if nearest else draw.coins(size)
+    last = ("c" if way.parts[_THE_BIT] in "cC" else "p", one_of, one_of, bit, other_sign)
     if way.parts[:2] == "CC":
-        digits = (_anything(draw, np.full(size, kept)) | _power(np.full(size, kept)) | 1) - 1 + odd
-        return [("c", 2 * digits + 1, one_of, half, 0), last]
+        places = kept - fewer
+        digits = (_anything(draw, places) | _power(places) | 1) - 1 + odd
+        return [("c", 2 * digits + nearest, one_of, half, 0), last]
     if way.parts[:2] == "PP":
         x, y = _joined(draw, odd)
         return [("p", x, y, half, 0), last]
     leading = draw.c if way.parts[_DIGITS] == "c" else draw.a
     # The digits that lead end above the last place; all of c's, if the product has some of them, too.
     length = draw.pick(min(2, kept), min(leading.fraction_bits + 1, kept), size)
+    if way.parts[1:] in ("pp", "pc"):
+        length, lead = np.minimum(length, np.maximum(kept - fewer, 1)), lead - fewer
     digits = _anything(draw, length - 1) | _power(length - 1) | 1
     first = ("c" if way.parts[_DIGITS] == "c" else "p", digits, one_of, lead - length + 1, 0)
     if way.parts[1:] == "CC":
@@ -380,9 +489,18 @@ def _tie_of(
         top = _power(np.full(size, kept)) | _anything(draw, wide)
         top = top ^ ((top ^ taken ^ odd) & 1)
         return [("c", top, one_of, half + 1, 0), ("p", x, y, bit, 0)]
+    if not nearest:
+        return [first, last]
     middle = np.where(odd == 1, 3, 1)
     of_a = draw.a.fraction_bits > 0
     return [first, ("p", middle if of_a else one_of, one_of if of_a else middle, half, 0), last]
+
+
+def _rounds_to_nearest(draw: Draw) -> bool:
+    """Whether the last step decides by half of the last place."""
+    if draw.program is None:
+        return True
+    return str(getattr(draw.program.operations[-1].steps[-1], "rounding", "nearest")).startswith("nearest")
 
 
 def _joined(draw: Draw, odd: Ints) -> tuple[Ints, Ints]:

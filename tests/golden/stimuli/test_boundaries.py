@@ -381,6 +381,32 @@ def test_a_rounding_of_all_bits_has_one_bit_at_every_distance_below_half(
     assert min(counts.values()) >= 20, {place: hits for place, hits in counts.items() if hits < 20}
 
 
+STICKY = """  - multiply: {to: products}
+  - align: {of: [products, c], fraction_bits: 26, rounding: toward_zero, cut: sticky_or}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: nearest_even, overflow: ieee, zero: positive}
+"""
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_sticky_bit_of_aligned_products_has_one_bit_at_every_distance(tmp_path: Path, k: int) -> None:
+    """Half of the last place, an even digit above it, and one bit alone that the alignment cuts."""
+    ins = own(tmp_path, "a: f16, b: f16, c: f32, d: f32", k, STICKY)
+    operands = default_set(ins, 200_000, seed=1).operands
+    a, b, c = (to_float(ins.formats[name], operands[name]) for name in "abc")
+    finite = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1) & np.isfinite(c)
+    terms = np.column_stack([a[finite] * b[finite], c[finite]])
+    size = np.sort(np.abs(terms), axis=1)
+    least, rest = size[:, :-1].min(axis=1, where=size[:, :-1] > 0, initial=np.inf), size[:, -1]
+    single = np.isfinite(least) & (np.frexp(least)[0] == 0.5) & ((terms != 0).sum(axis=1) <= 3)
+    others = np.abs(np.where(np.abs(terms) == least[:, None], 0.0, terms).sum(axis=1))
+    units = others * 2.0 ** (24 - np.frexp(others)[1])  # the last place is 1
+    tie = single & (units % 2 == 0.5) & (others >= 2.0**-126)
+    below = np.frexp(rest)[1] - 26 - np.frexp(np.where(single, least, 1.0))[1]
+    met = np.bincount(below[tie & (below > 0)], minlength=151)
+    assert met[1:151].min() >= 20, {place: hits for place, hits in enumerate(met[:151]) if hits < 20}
+
+
 def test_a_fixed_point_sum_has_single_bits_at_every_distance(tmp_path: Path) -> None:
     """A rounding that leaves out the last bits of a register whose point does not move."""
     steps = NEAREST.replace("EXTRA", "exponent: 0, fraction_bits: 48, rounding: down")
