@@ -163,8 +163,9 @@ def explain(state: Check, report: Progress, budget: Budget, on_part: OnPart) -> 
         return lines_of_other_outputs(state, work)
     _synthesise(state, work)
     # X and Z, and what happens in single cycles, are explained by the unit itself.
-    if work.synthesised is not None and not (work.verdict.unknown.any() or work.verdict.outcome.failures):
-        work.verdict, work.job = work.synthesised.verdict, work.synthesised.job
+    made, of_cycles = work.synthesised, work.verdict.unknown.any() or work.verdict.outcome.failures
+    if made is not None and not made.without and not of_cycles:
+        work.verdict, work.job = made.verdict, made.job
     state = without_traffic(state, work)
     if work.handshake_alone:
         state = state.hinted(reasons.handshake_hint(work.verdict))
@@ -361,7 +362,8 @@ def _search_begun(state: Check, work: _Work) -> Iterator[None]:
         return
     several = len(os.sched_getaffinity(0)) > 1
     origin = None if work.synthesised is None else work.synthesised.origin
-    drawn = work.to_repair.outcome.engine == "fast" and state.options.vectors is None
+    whole = work.synthesised is None or not work.synthesised.without
+    drawn = work.to_repair.outcome.engine == "fast" and state.options.vectors is None and whole
     # A change that makes another output right keeps the results.
     kept = state.run if state.other_outputs is not None else work.job_to_repair
     fresh: Callable[[], Job] | None = partial(_fresh, state, kept) if drawn else None
@@ -408,7 +410,16 @@ def _synthesise(state: Check, work: _Work) -> None:
         return
     work.report("reading GHDL's synthesis", 0, 0)
     with work.given_up("no change of the text was tried in what GHDL's synthesis makes of the unit"):
-        work.synthesised = synthesised(work.job, work.verdict, work.job.build.absolute() / "synthesised")
+        # Vectors for which GHDL's synthesis has other results than the unit, as long as most have the same:
+        # GHDL 2.0 writes single values wrongly.
+        most = 0.1
+        folder = work.job.build.absolute() / "synthesised"
+        work.synthesised = synthesised(work.job, work.verdict, folder, most)
+        if work.synthesised.without:
+            work.notes.append(
+                f"changes of the text were tried without {work.synthesised.without:,} vectors, for which "
+                "what GHDL's synthesis makes of the unit has other results"
+            )
 
 
 def _differs(verdict: Verdict) -> bool:

@@ -47,6 +47,8 @@ def _port(dut: Dut, module: Module, name: str, where: str, direction: str) -> Po
         raise SpecError(
             f"{where}: port '{name}' of {module.name} is an {port.direction}, expected an {direction}"
         )
+    if port.problem == WITHOUT_BITS:
+        raise SpecError(f"{where}: port '{name}' of {module.name} has no bits, expected no key for it")
     if port.problem:
         raise SpecError(
             f"{where}: port '{name}' of {module.name} is {port.problem}, expected bits; write a shell "

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +28,7 @@ STANDARDS = {"1987": "87", "1993": "93c", "2002": "02", "2008": "08"}
 """Editions of the language, and what GHDL calls them."""
 _SOURCES = "src"
 _WORK = "work"
-_ALWAYS = ("-fsynopsys",)
+_ALWAYS = ("-fsynopsys", "-fexplicit")
 """std_logic_arith and its like, which many older units use."""
 _UNIT = re.compile(
     r"^(?P<kind>entity|package body|package|configuration|context|architecture) (?P<name>\S+)"
@@ -91,10 +90,19 @@ class Entity(Module):
 
 
 def analyse(
-    simulator: Simulator, vhdl: Vhdl, sources: Sequence[Path], folder: Path, top: str | None, what: str
+    simulator: Simulator,
+    vhdl: Vhdl,
+    sources: Sequence[Path],
+    folder: Path,
+    top: str | None,
+    what: str,
+    read: Callable[[bytes], bytes] = bytes,
 ) -> str:
     """Copies a unit into a folder and analyses it there in the order that it needs; `ghdl -r` in that
     folder, or in a copy of it, runs it.
+
+    Args:
+        read: what a copy has for the text of a source, line for line.
 
     Returns:
         The top, which is found where it is None and only one entity can be it.
@@ -105,7 +113,7 @@ def analyse(
     origin: dict[str, Path] = {}
     twice: dict[str, str] = {}
     for library, files in (*vhdl.libraries.items(), (_WORK, sources)):
-        names = [_copied(path, folder, origin) for path in files]
+        names = [_copied(path, folder, origin, read) for path in files]
         twice |= _defined_twice(simulator, vhdl, names, folder, origin)
         _ghdl(simulator, vhdl, ["-i", f"--work={library}", *names], folder, origin, what)
     if top is None:
@@ -172,12 +180,12 @@ def _copy(number: int, path: Path) -> str:
     return f"{_SOURCES}/{number}/{path.name}"
 
 
-def _copied(path: Path, folder: Path, origin: dict[str, Path]) -> str:
+def _copied(path: Path, folder: Path, origin: dict[str, Path], read: Callable[[bytes], bytes]) -> str:
     """The name of a copy of a source, relative to the folder."""
     name = _copy(len(origin), path)
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     try:
-        shutil.copyfile(path, folder / name)
+        (folder / name).write_bytes(read(path.read_bytes()))
     except OSError as error:
         raise ElaborationError(f"{path} cannot be read: {error.strerror}") from None
     origin[name] = path

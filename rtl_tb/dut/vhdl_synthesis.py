@@ -8,17 +8,31 @@ A netlist in VHDL, which GHDL writes, too, has what its Verilog lacks.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 
 from golden.files.escape import SYSTEMVERILOG
 from rtl_tb.dut.ports import Design
 from rtl_tb.dut.vhdl import Vhdl, analyse, copies, first_complaint
+from rtl_tb.errors import ElaborationError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed, no_build
 
 _ORIGIN = re.compile(r"^\s*/\* \S+:\d+:\d+\s+\*/$")
 """The comment above an operation that names its place in the VHDL."""
+_LEVELS = re.compile(rb"(?P<declared>\bfunction\s+)?\bto_ux01(?=\s*\()", re.IGNORECASE)
+"""Calls of a function that GHDL 2.0 does not synthesise, and what declares one of that name. Bits of a chip
+are 0 or 1, of which to_x01 makes the same."""
+_SILENT = re.compile(rb'--[^\n]*|"[^"\n]*"')
+"""Comments and strings."""
+_ARCHITECTURE = re.compile(rb"\barchitecture\s+\w+\s+of\s+\w+\s+is\b", re.IGNORECASE)
+_SIGNAL = re.compile(
+    rb"^[ \t]*signal\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*:(?!\s*(?:in|out|inout|buffer)\b)[^;]*;",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LENGTH = re.compile(rb"(\b\w+\s*\([^()]*\))'length\b", re.IGNORECASE)
+_KEPT = re.compile(rb"\battribute\s+keep\b", re.IGNORECASE)
 _MODULE = re.compile(r"^(?:module|entity) ")
 _MESSAGE = re.compile(r"^\S+:\d+:\d+:")
 _WORD = re.compile(r"\w+")
@@ -32,6 +46,7 @@ _NO_VERILOG = {
         r"$signed(\2) % $signed(\3) + $signed(\3) : $signed(\2) % $signed(\3);"
     ),
     r"^  initial\n    (\S+) <= ": r"  initial\n    \1 = ",
+    r" = 1'b[XZ] \? \S+ : (\S+);": r" = \1;",  # whether a bit is neither 0 nor 1
 }
 """Lines that GHDL 2.0 writes as VHDL, or without the sign, and what they mean in Verilog; and values at the
 start, which Yosys reads as blocking assignments alone."""
@@ -56,18 +71,78 @@ def to_verilog(design: Design, vhdl: Vhdl, folder: Path, what: str, limit: float
     """
     simulator = simulators.ghdl()
     folder.mkdir(parents=True, exist_ok=True)
-    top = analyse(simulator, vhdl, design.sources, folder, design.top, what)
     generics = [f"-g{key}={value}" for key, value in (design.parameters or {}).items()]
 
-    def synthesised(language: str) -> str:
-        arguments = [*vhdl.options, *generics, "--latches", f"--out={language}", top]
-        return _synthesised(simulator, arguments, folder, what, limit)
+    def read_as(steps: Sequence[Callable[[bytes], bytes]]) -> tuple[str, str]:
+        def read(text: bytes) -> bytes:
+            return reduce(lambda made, step: step(made), steps, text)
 
-    text = _small_ports(_in_words_of_verilog(synthesised("verilog"), synthesised("vhdl")))
+        top = analyse(simulator, vhdl, design.sources, folder, design.top, what, read)
+        options = [*vhdl.options, *generics, "--latches"]
+        verilog, netlist = (
+            _synthesised(simulator, [*options, f"--out={language}", top], folder, what, limit)
+            for language in ("verilog", "vhdl")
+        )
+        return top, _small_ports(_in_words_of_verilog(verilog, netlist))
+
+    readings: tuple[tuple[Callable[[bytes], bytes], ...], ...] = (
+        (_of_levels, _with_what_nothing_reads),
+        (_of_levels, _with_what_nothing_reads, _of_lengths),
+        (_of_levels,),  # a declaration was misread
+    )
+    refused: ElaborationError | None = None
+    for steps in readings:
+        try:
+            top, text = read_as(steps)
+            break
+        except ElaborationError as error:
+            refused = refused or error
+    else:
+        assert refused is not None
+        raise refused
     for copy, path in copies(vhdl.files(design.sources)).items():
         text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
     (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
     return Design((target,), top)
+
+
+def _of_levels(text: bytes) -> bytes:
+    """A source, line for line, that GHDL 2.0 synthesises."""
+    return _LEVELS.sub(lambda call: call[0] if call["declared"] else b"to_x01", text)
+
+
+def _of_lengths(text: bytes) -> bytes:
+    """A source, line for line, in which a function gives the length of an element of an array: GHDL 2.0
+    breaks at that attribute of an indexed name."""
+    function = b" function mmagold_length(x : std_logic_vector) return natural is begin return x'length; end;"
+    made, count = _LENGTH.subn(rb"mmagold_length(\1)", text)
+    return _ARCHITECTURE.sub(lambda each: each[0] + function, made) if count else text
+
+
+def _with_what_nothing_reads(text: bytes) -> bytes:
+    """A source, line for line, of which synthesis keeps the signals that nothing reads: a fault may be that
+    nothing does."""
+    code = _SILENT.sub(lambda each: b" " * len(each[0]), text)
+    start = _ARCHITECTURE.search(code)
+    if start is None or _KEPT.search(code):
+        return text
+    added: dict[int, bytes] = {
+        each.end(): b" attribute keep : boolean;" for each in _ARCHITECTURE.finditer(code)
+    }
+    for each in _SIGNAL.finditer(code, start.end()):
+        for name in map(bytes.strip, each["names"].split(b",")):
+            if not _is_read(code, name):
+                keep = b" attribute keep of " + name + b" : signal is true;"
+                added[each.end()] = added.get(each.end(), b"") + keep
+    ends = sorted(added)
+    parts = [text[at:end] for at, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    return b"".join([*(part + added[end] for part, end in zip(parts, ends, strict=False)), parts[-1]])
+
+
+def _is_read(code: bytes, name: bytes) -> bool:
+    """Whether a name stands anywhere but in its declaration, where it is assigned to and before a tick."""
+    uses = re.findall(rb"\b" + name + rb"\b(?!\s*'|\s*(?:\([^()]*\)\s*)?<=)", code, re.IGNORECASE)
+    return len(uses) > 1
 
 
 def _synthesised(

@@ -420,18 +420,27 @@ class Search:
             return None
         listed, program = built
         busy = self.original.traffic  # a fault may show in pauses and waits alone, or behind a reset
-        # The first traffic under which the unit fails: without any, with pauses and waits, with resets.
+        # Without any traffic, with pauses and waits, with resets: the first under which half of what fails
+        # does, since the first vector alone may fail for what lies before it; or that under which most does.
+        wanted = self.verdict.failed[self.samples.picked]
+        enough, most = wanted.sum() / 2, 0
+        found: tuple[Job, Path, Flags] | None = None
         for number, traffic in enumerate((self.probe.traffic, replace(busy, resets=0), busy)):
             job = replace(self.probe, traffic=traffic)
             folder = self.folder / f"{name}_{number}"
             came = self._run(job, program, folder, [()])[0]
-            failed = self.verdict.failed[self.samples.picked] if came is None else self._wrong(job, came)
-            if failed.any():
-                first = self.samples.few(job, failed)
-                came = self._run(first, program, folder / "few", [()])[0]
-                wrong = len(first.vectors) if came is None else int(self._wrong(first, came).sum())
-                return Trials(job, listed, program, folder, failed, first, wrong)
-        return None
+            failed = wanted if came is None else self._wrong(job, came)
+            if failed.sum() > most:
+                found, most = (job, folder, failed), failed.sum()
+            if most >= enough:
+                break
+        if found is None:
+            return None
+        job, folder, failed = found
+        first = self.samples.few(job, failed)
+        came = self._run(first, program, folder / "few", [()])[0]
+        wrong = len(first.vectors) if came is None else int(self._wrong(first, came).sum())
+        return Trials(job, listed, program, folder, failed, first, wrong)
 
     def _run(self, job: Job, program: Path, folder: Path, many: Sequence[tuple[int, ...]]) -> list[Any]:
         """The results by name of each run, with the choices of some numbers, and which were answered; None if

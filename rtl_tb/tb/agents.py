@@ -203,7 +203,7 @@ class Source:
         self.may_offer: Callable[[], bool] = lambda: True
         self.instead: dict[int, int] = {}
         self.others: list[int] = []
-        self._shown = 0
+        self._shown = self._shown_before = 0
         self.waits = Waits(idle, self._rng)
         channel.drive_valid(False)
 
@@ -218,7 +218,7 @@ class Source:
 
     def step(self, cycle: int) -> None:
         """Notes whether the word was taken and offers the next one."""
-        channel = self.channel
+        channel, self._shown_before = self.channel, self._shown
         if channel.valid:
             if not channel.ready:
                 return
@@ -253,8 +253,17 @@ class Source:
     def reset(self) -> None:
         """Stops offering; the caller says with `rewind` what to send again."""
         self.channel.drive_valid(False)
+        self._shown = self._shown_before  # a reset takes the place of the cycle that was just chosen
         self.offering, self.fresh = False, True
         self.waits.end()
+
+    def show_in_reset(self, complement: bool) -> None:
+        """Drives another word, or its complement: what a unit takes in during a reset must not matter, and
+        many operands are zero."""
+        if self.words:
+            word = self.words[self._shown % len(self.words)]
+            self._shown += 1
+            self.channel.data.write(word ^ ((1 << self.channel.data.width) - 1) * complement)
 
 
 class Sink:
@@ -394,6 +403,7 @@ class Clocked:
         self.cycle, self.held = 0, 0
         self.running = False
         self._released: Callable[[], None]
+        self._resting: Callable[[], None]
 
     def start(self) -> None:
         """Starts the coroutine unless it runs; it ends with the test, or when `running` is made False."""
@@ -401,11 +411,18 @@ class Clocked:
             self.running = True
             cocotb.start_soon(self._run())
 
-    def hold(self, cycles: int, then: Callable[[], None] = lambda: None) -> None:
-        """Announces a reset to the agents, pauses them for some cycles, then calls `then`."""
-        self.held, self._released = cycles, then
+    def hold(
+        self,
+        cycles: int,
+        then: Callable[[], None] = lambda: None,
+        each: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Announces a reset to the agents, pauses them for some cycles, calls `each` in each of these, and
+        then `then`."""
+        self.held, self._released, self._resting = cycles, then, each
         for agent in self.agents:
             agent.reset()
+        each()
 
     async def _run(self) -> None:
         edge = self.clock.rising_edge
@@ -416,8 +433,7 @@ class Clocked:
             self.cycle += 1
             if self.held:
                 self.held -= 1
-                if not self.held:
-                    self._released()
+                (self._resting if self.held else self._released)()
                 continue
             for sample in samples:
                 sample()

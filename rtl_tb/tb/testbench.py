@@ -142,16 +142,20 @@ class Bench:
         self.source.quiet = self.sink.open = True
         await ClockCycles(self.clocked.clock, self.reset_cycles + 1)
 
-    async def run_words(self, words: Iterable[int], resets: int = 0) -> None:
+    async def run_words(self, words: Iterable[int], resets: int = 0, fresh: bool = False) -> None:
         """Sends words, waits for equally many results, and watches for more;
-        `resets` times on the way the unit is reset.
+        `resets` times on the way the unit is reset. `fresh`: before the first word, too.
 
         Raises:
             DutTimeout: nothing moved for `timeout_cycles` cycles; the failure is in `failures` as well.
         """
+        if fresh and self._reset is not None:
+            self._begin_reset()
         first = len(self.source.words)
         self.source.send(words)
         self._plan(first, resets)
+        if self.clocked.held and not first:  # the first cycle of that reset had no word to show
+            self.source.show_in_reset(complement=True)
         self._quiet, self._finish_at, self._timeout = 0, 0, None
         self._finished.clear()
         self.clocked.start()
@@ -213,8 +217,8 @@ class Bench:
     def _advance(self, cycle: int, sent: int, answered: int) -> None:
         total = len(self.source.words)
         if self._reset_due():
-            self.resets_done += 1
             self._begin_reset()
+            self.resets_done += 1
             self.source.waits.begin(self._event >> 16)
         elif answered == total and not self._countdown:
             self._watch_end(cycle)
@@ -265,7 +269,8 @@ class Bench:
         self._reset.value = self._reset_level
         self._go_back()
         self._finish_at = 0
-        self.clocked.hold(self.reset_cycles, self._end_reset)
+        complement = self.resets_done % 2 == 0
+        self.clocked.hold(self.reset_cycles, self._end_reset, lambda: self.source.show_in_reset(complement))
 
     def _go_back(self) -> None:
         """What was in flight is sent again; where the unit lost its state, with what led to it."""

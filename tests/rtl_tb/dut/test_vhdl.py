@@ -369,6 +369,21 @@ def test_a_port_without_bits_is_left_alone(tmp_path):
     (tmp_path / "dut.yaml").write_text(text)
     options = Options("cocotb", "ghdl", count=20, failures=None, build=tmp_path / "build")
     assert check(tmp_path / "dut.yaml", options).passed
+    (tmp_path / "dut.yaml").write_text(f"{text}constants: {{last: 0}}\n")
+    with pytest.raises(SpecError, match="port 'last' of u has no bits, expected no key for it"):
+        check(tmp_path / "dut.yaml", options)
+
+
+@ghdl
+def test_operators_that_std_logic_arith_hides(tmp_path):
+    """VHDL-93 has an = of std_logic_vector, and so has std_logic_unsigned: GHDL takes neither by itself."""
+    (tmp_path / "u.vhd").write_text(
+        "library ieee; use ieee.std_logic_1164.all; use ieee.std_logic_arith.all;\n"
+        "use ieee.std_logic_unsigned.all;\n"
+        "entity u is port (a, b : in std_logic_vector(7 downto 0); d : out std_logic); end;\n"
+        "architecture r of u is begin d <= '1' when a = b else '0'; end;\n"
+    )
+    assert "d" in read_entity(Design((tmp_path / "u.vhd",), "u"), Vhdl("1993")).ports
 
 
 _CELL = """library ieee;
