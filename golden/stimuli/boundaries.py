@@ -290,7 +290,9 @@ def _ways_to_a_tie(draw: Draw) -> list[_Way]:
     floats = all(fmt.is_float and fmt.signed for fmt in (*factors, draw.d))
     aligned, kept = draw.steps_of(Align), draw.kept_bits
     finest = int(draw.window_bits.max())
-    if not floats or (aligned and finest <= kept):
+    # Next to a lone product that is aligned, c alone holds what is left: such ways reach a few places only.
+    lone = draw.k == 1 and "b" not in draw.unit.absent
+    if not floats or (aligned and (finest <= kept or lone)):
         return []
     # Bits that are dropped are the same everywhere below the last one kept.
     farthest = finest - kept + _FARTHEST if _drops(draw) else 1 << 30
