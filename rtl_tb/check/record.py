@@ -201,6 +201,7 @@ class Check:
             "translated": outcome.translated or None,
             "seed": self.options.seed,
             "traffic": asdict(self.traffic),
+            "clock": self.dut.clock,
             "resets_left_out": self.resets_left_out,
             "handshake": None if self.handshake is None else asdict(self.handshake) | self._short_run,
             "drawn": self.drawn,

@@ -244,6 +244,8 @@ def traffic_line(report: Report) -> str:
             f"backpressure on {traffic['backpressure']:.0%} of the results, {resets}"
         )
 
+    if report["clock"] is None:
+        return "traffic: one vector after the other, as the unit has no clock"
     quiet = not any(report["traffic"][key] for key in ("idle", "backpressure", "resets"))
     main, short = "full throughput" if quiet else words(report["traffic"]), report["handshake"]
     if short is None:

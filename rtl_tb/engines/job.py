@@ -87,8 +87,11 @@ class Traffic:
         """The part of it that a DUT can be given.
 
         A DUT without a reset port would go on with what it was given; a result that it offers without heeding
-        out_ready is lost if it is not taken.
+        out_ready is lost if it is not taken. In a DUT without a clock nothing happens in the cycles between
+        two vectors.
         """
+        if dut.clock is None:
+            return Traffic(seed=self.seed)
         return replace(
             self,
             resets=self.resets if dut.reset is not None else 0,
