@@ -103,7 +103,9 @@ def _jsonl_lines(layout: WordLayout, count: int) -> Lines:
 def package_name(file: str) -> str:
     """The name of the SystemVerilog package in a file: its stem as an identifier."""
     stem = re.sub(r"\W", "_", Path(file).stem, flags=re.ASCII)
-    usable = re.match(r"[A-Za-z_]", stem) and stem not in SYSTEMVERILOG
+    # Of the built-in package and its classes (IEEE 1800-2017, 26.7).
+    built_in = ("std", "process", "mailbox", "semaphore")
+    usable = re.match(r"[A-Za-z_]", stem) and stem not in SYSTEMVERILOG and stem not in built_in
     return stem if usable else f"vectors_{stem}"
 
 

@@ -127,7 +127,7 @@ def analyse(
     said = _ghdl(simulator, vhdl, ["-m", top], folder, origin, what)
     if open_ones := list(dict.fromkeys(name.lower() for name in _UNBOUND.findall(said))):
         raise ElaborationError(
-            f"{what} has components without an entity: {', '.join(open_ones)}; add the files that define them"
+            f"{what}: components without an entity: {', '.join(open_ones)}; add the files that define them"
         )
     return top.lower()
 

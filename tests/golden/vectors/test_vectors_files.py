@@ -534,7 +534,8 @@ def test_files_do_not_depend_on_the_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "package"), [("module.sv", "vectors_module"), ("9.sv", "vectors_9"), ("my-v.sv", "my_v")]
+    ("name", "package"),
+    [("module.sv", "vectors_module"), ("std.sv", "vectors_std"), ("9.sv", "vectors_9"), ("my-v.sv", "my_v")],
 )
 def test_a_package_has_a_name_that_simulators_take(name: str, package: str) -> None:
     assert package_name(name) == package
