@@ -245,7 +245,7 @@ def test_a_sequence_longer_than_what_the_testbench_holds(tmp_path, monkeypatch):
 def test_resets_of_long_sequences_are_bounded(tmp_path):
     """A thousand resets of one sequence would be a thousand runs; short sequences bear them."""
     ins = load_dut(described(tmp_path)).instruction
-    long, short = one_sequence(ins, 8_000), default_set(ins, 4_000, 1)
+    long, short = one_sequence(ins, 8_000), default_set(ins, 4_000, 3)
     asked = Traffic(0.1, 0.2, resets=1000, seed=3)
     assert affordable(asked, long) == Traffic(0.1, 0.2, resets=4, seed=3), "half of it each, on average"
     assert 450 <= affordable(asked, short).resets <= 1000
