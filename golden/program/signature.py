@@ -239,14 +239,16 @@ class Signature:
         """Checks the operands of `dot`; see `check_operands`."""
         return self.check_operands(given, matrices=False)
 
-    def check_named(self, operands: Mapping[str, npt.ArrayLike | None]) -> dict[str, Bits]:
-        """Checks the operands of `dot`, given by their names; None: not given."""
+    def check_named(
+        self, operands: Mapping[str, npt.ArrayLike | None], matrices: bool = False
+    ) -> dict[str, Bits]:
+        """Checks the operands of `dot`, or of whole tiles, given by their names; None: not given."""
         unknown = next((name for name in operands if name not in INPUTS), None)
         if unknown is not None:
             raise ShapeError(
                 f"argument '{unknown}' is no operand, expected {', '.join(INPUTS)}{nearest(unknown, INPUTS)}"
             )
-        return self.check_operands([operands.get(name) for name in INPUTS], matrices=False)
+        return self.check_operands([operands.get(name) for name in INPUTS], matrices)
 
     def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
         """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b, mode,

@@ -24,7 +24,7 @@ import cocotb
 import numpy as np
 
 from rtl_tb.engines import traffic
-from rtl_tb.engines.job import ProtocolFailure
+from rtl_tb.engines.job import ProtocolFailure, Traffic
 from rtl_tb.errors import RtlError
 
 Handle = Any
@@ -98,10 +98,9 @@ class Bus:
 
     def write(self, word: int) -> None:
         """Drives a word."""
-        if len(self._slices) == 1:
-            self.handles[0].value = word
-            return
-        for handle, lsb, mask in self._slices:
+        first, *others = self._slices
+        first[0].value = word >> first[1]  # cocotb refuses what does not fit
+        for handle, lsb, mask in others:
             handle.value = word >> lsb & mask
 
     def read(self) -> str:
@@ -193,7 +192,13 @@ class Source:
 
         Args:
             idle: the share of the words before which nothing is offered for some cycles.
+
+        Raises:
+            RtlError: it is no such share, or the channel has no valid.
         """
+        Traffic(idle=idle)
+        if channel.valid_handle is None:
+            raise RtlError("a Source needs a channel with a valid")
         self.channel = channel
         self._rng = rng or _generator()
         self.words: list[int] = []
@@ -279,6 +284,7 @@ class Sink:
         self, channel: Channel, backpressure: float = 0.0, rng: np.random.Generator | None = None
     ) -> None:
         """`backpressure` is the share of the words that have to wait."""
+        Traffic(backpressure=backpressure)
         self.channel = channel
         self.open = False
         self.position = 0

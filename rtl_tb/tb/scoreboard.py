@@ -20,6 +20,7 @@ from golden.program.signature import INPUTS
 from golden.vectors.word import WordLayout
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import ProtocolFailure
+from rtl_tb.errors import RtlError
 
 Bits = npt.NDArray[Any]
 Compare = ComparePolicy | Callable[[Format, Bits, Bits], Bits]
@@ -55,18 +56,22 @@ class Scoreboard:
         wrong, unknown: number of wrong results, and of results with X or Z (not counted as wrong).
         checked: number of results compared.
         failures: broken rules of the handshake, where a bench reports them.
+
+    Each of them is of all that has come so far.
     """
 
     def __init__(self, instruction: Instruction, level: str = "dot", compare: Compare | None = None) -> None:
         """`compare` is a ComparePolicy or a function (format, expected, actual) -> array of bool;
         exact if None."""
         policy = compare or ComparePolicy()
+        if not isinstance(policy, ComparePolicy) and not callable(policy):
+            raise RtlError(f"compare is {policy!r}, expected a ComparePolicy or a function")
         self._equal = policy.equal if isinstance(policy, ComparePolicy) else policy
         self.instruction, self.level = instruction, level
         self.layout = WordLayout.of(instruction, level)
-        self.mismatches: list[Mismatch] = []
+        self._mismatches: list[Mismatch] = []
         self.failures: Sequence[ProtocolFailure] = ()
-        self.wrong = self.unknown = self.checked = 0
+        self._wrong = self._unknown = self._checked = 0
         self._words: list[Bits] = []
         self._waiting = 0
         self._results: list[str] = []
@@ -82,9 +87,12 @@ class Scoreboard:
         Args:
             operands: by name, (count, *shape) each; or operand words, uint8 (count, bytes);
                 or one word as a number.
+
+        Raises:
+            OperandError: an operand is missing, or is none, or holds no codes of its format.
         """
         if isinstance(operands, Mapping):
-            words = self.layout.pack_operands(operands)
+            words = self.packed(operands)
         elif isinstance(operands, int):
             size = (self.layout.operand_width + 7) // 8
             words = np.frombuffer(operands.to_bytes(size, "little"), np.uint8)[None]
@@ -93,9 +101,18 @@ class Scoreboard:
         self._words.append(words)
         self._waiting += len(words)
 
-    def receive(self, bits: str | Sequence[str]) -> None:
-        """Notes one result or several, each as 0, 1, X and Z, MSB first."""
-        results = [bits] if isinstance(bits, str) else bits
+    def packed(self, operands: Mapping[str, Bits]) -> Bits:
+        """Operand words, uint8 (count, bytes), of operands by name.
+
+        Raises:
+            OperandError: as `expect`.
+        """
+        return self.layout.pack_operands(self.instruction.check_named(operands, self.level != "dot"))
+
+    def receive(self, bits: Any) -> None:
+        """Notes one result, or a list of several, each as 0, 1, X and Z, MSB first: a string, or the value of
+        a handle."""
+        results = [str(one) for one in (bits if isinstance(bits, list | tuple) else [bits])]
         for one in results:
             if len(one) != self.layout.result_width:
                 raise ShapeError(
@@ -130,6 +147,30 @@ class Scoreboard:
     # What it means ------------------------------------------------------------------------------------------
 
     @property
+    def wrong(self) -> int:
+        """Number of wrong results, without those with X or Z."""
+        self.check()
+        return self._wrong
+
+    @property
+    def unknown(self) -> int:
+        """Number of results with X or Z."""
+        self.check()
+        return self._unknown
+
+    @property
+    def checked(self) -> int:
+        """Number of results compared."""
+        self.check()
+        return self._checked
+
+    @property
+    def mismatches(self) -> list[Mismatch]:
+        """The first wrong results."""
+        self.check()
+        return self._mismatches
+
+    @property
     def missing(self) -> int:
         """Operands without a result."""
         return max(self._waiting - len(self._results), 0)
@@ -152,13 +193,18 @@ class Scoreboard:
         expected = self._expected(operands)
         codes, unknown = unpack_bits(results, self.layout)
         equal = np.asarray(self._equal(self.instruction.formats["d"], expected["d"], codes["d"]))
+        if equal.dtype != bool or equal.shape != expected["d"].shape:
+            raise ShapeError(
+                f"compare gave {equal.dtype} {equal.shape}, expected bool {expected['d'].shape}, one of each "
+                "result"
+            )
         if "flags" in expected:
             equal = equal & (expected["flags"] == codes["flags"])
         wrong = ~equal.reshape(count, -1).all(axis=1) & ~unknown
         self._note(operands, expected, codes, unknown, wrong, results)
         for observer in self._observers:
             observer(self.instruction.resolve(operands, expected["d"], held), expected["d"])
-        self.checked += count
+        self._checked += count
 
     def _expected(self, operands: dict[str, Bits]) -> dict[str, Bits]:
         """The instruction's results for operands that the unit took, which may be any bits."""
@@ -178,30 +224,28 @@ class Scoreboard:
         wrong: Bits,
         bits: list[str],
     ) -> None:
-        self.wrong += int(np.count_nonzero(wrong))
-        self.unknown += int(np.count_nonzero(unknown))
+        self._wrong += int(np.count_nonzero(wrong))
+        self._unknown += int(np.count_nonzero(unknown))
         # Mismatches that are kept with their operands; the others are counted.
         kept = 1000
-        for i in np.flatnonzero(wrong | unknown)[: kept - len(self.mismatches)]:
+        for i in np.flatnonzero(wrong | unknown)[: kept - len(self._mismatches)]:
             of_one = {name: array[i] for name, array in operands.items()}
             actual = None if unknown[i] else codes["d"][i]
             flags = (expected["flags"][i], codes["flags"][i]) if "flags" in expected else None
-            self.mismatches.append(
-                Mismatch(self.checked + int(i), of_one, expected["d"][i], actual, bits[i], flags)
+            self._mismatches.append(
+                Mismatch(self._checked + int(i), of_one, expected["d"][i], actual, bits[i], flags)
             )
 
     @property
     def clean(self) -> bool:
         """Whether something was compared, everything expected came and is right, and the handshake kept
         its rules."""
-        self.check()
         return self.checked > 0 and not (
             self.wrong or self.unknown or self.missing or self.extra or self.failures
         )
 
     def summary(self) -> str:
         """What was found: one line of counts, then the first mismatches and failures, one line each."""
-        self.check()
         counts = {
             "wrong": self.wrong,
             "with X or Z": self.unknown,

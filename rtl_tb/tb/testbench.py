@@ -85,6 +85,9 @@ class Bench:
                 does a reset: what led to it is then sent again.
         """
         seed = cocotb.RANDOM_SEED if seed is None else seed
+        for name, cycles in (("timeout_cycles", timeout_cycles), ("reset_cycles", reset_cycles)):
+            if cycles < 1:
+                raise RtlError(f"{name} is {cycles}, expected 1 or more")
         handles = _Ports(dut, ports or {})
         self.timeout_cycles, self.reset_cycles, self.state = timeout_cycles, reset_cycles, state
         self.rng = np.random.default_rng(seed)
@@ -148,7 +151,12 @@ class Bench:
 
         Raises:
             DutTimeout: nothing moved for `timeout_cycles` cycles; the failure is in `failures` as well.
+            RtlError: there is no reset, or words of another run are still on their way.
         """
+        if resets and self._reset is None:
+            raise RtlError(f"resets={resets}, but the ports name no reset")
+        if not self._finished.is_set():
+            raise RtlError("another run of this bench has not ended")
         if fresh and self._reset is not None:
             self._begin_reset()
         first = len(self.source.words)
@@ -310,10 +318,18 @@ class _Ports:
                 f"unknown port role '{unknown[0]}', expected one of "
                 f"{known}{nearest(unknown[0], DEFAULT_PORTS)}"
             )
+        if names.get("rst") and names.get("rst_n"):
+            raise RtlError("port roles 'rst' and 'rst_n' are both named, expected one reset")
         self._dut = dut
         self._names: dict[str, str | Sequence[str] | None] = {**DEFAULT_PORTS, **names}
         if "rst" in names:
             self._names["rst_n"] = None
+        roles: dict[str, str] = {}
+        for role, given in self._names.items():
+            for name in [given] if isinstance(given, str) else given or []:
+                if name in roles:
+                    raise RtlError(f"port '{name}' has two roles: {roles[name]} and {role}")
+                roles[name] = role
 
     def clock(self) -> Handle:
         """The clock's handle."""
@@ -334,10 +350,20 @@ class _Ports:
         name = self._names.get(role)
         if name is not None and not isinstance(name, str):
             raise RtlError(f"port role '{role}' is {name!r}, expected one name")
-        return None if name is None else self._find(role, name)
+        if name is None:
+            return None
+        handle = self._find(role, name)
+        if len(handle) != 1:
+            raise RtlError(f"port '{name}' (role {role}) has {len(handle)} bits, expected 1")
+        return handle
 
     def channel(self, side: str) -> Channel:
         """The channel "in" or "out"."""
+        if self._names[f"{side}_valid"] is None:
+            raise RtlError(
+                f"port role '{side}_valid' is None: describe a unit without it in a dut.yaml and take the "
+                "generated wrapper"
+            )
         names = self._names[f"{side}_data"]
         listed = [names] if isinstance(names, str) else names or []
         data = Bus(*(self._find(f"{side}_data", name) for name in listed))
@@ -447,7 +473,7 @@ class DotProductTB(Bench):
             DutTimeout: see `run_words`; what came until then is on the scoreboard.
         """
         operands = vectors if isinstance(vectors, Mapping) else vectors.operands
-        words = self.layout.pack_operands(operands)
+        words = self.scoreboard.packed(operands)
         first = self.answered
         if first in self._zero_at:
             self.scoreboard.state_lost()

@@ -5,7 +5,9 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import ClockCycles
 
+from golden.errors import MmagoldError
 from rtl_tb import DotProductTB
 from rtl_tb.errors import DutTimeout, RtlError
 
@@ -46,7 +48,11 @@ async def wrong_ports_are_named(dut: Any) -> None:
         ({"in_data": "in_date"}, "mmagold_dut has no port 'in_date' (role in_data)"),
         ({"in_vaild": "x"}, "unknown port role 'in_vaild', expected one of clk"),
         ({"clk": None}, "port role 'clk' is None"),
-        ({"in_data": "out_data"}, "in_data has 32 bits, expected 288"),
+        ({"in_data": "out_data", "out_data": "in_data"}, "in_data has 32 bits, expected 288"),
+        ({"in_data": ["out_data", "in_data"]}, "port 'out_data' has two roles: in_data and out_data"),
+        ({"rst": "rst_n", "rst_n": "rst_n"}, "port roles 'rst' and 'rst_n' are both named"),
+        ({"out_valid": None}, "port role 'out_valid' is None"),
+        ({"in_valid": "in_data", "in_data": "in_valid"}, "port 'in_data' (role in_valid) has 288 bits"),
     ):
         try:
             DotProductTB(dut, DUT_FILE, ports)
@@ -57,10 +63,44 @@ async def wrong_ports_are_named(dut: Any) -> None:
 
 
 @cocotb.test()
+async def what_has_no_effect_is_refused(dut: Any) -> None:
+    codes = operands(4)
+    for settings, run, text in (
+        ({"reset_cycles": 0}, {}, "reset_cycles is 0, expected 1 or more"),
+        ({"compare": "exact"}, {}, "compare is 'exact', expected a ComparePolicy or a function"),
+        ({"ports": {"rst_n": None}}, {"resets": 3}, "resets=3, but the ports name no reset"),
+        ({}, {"vectors": codes | {"q": codes["c"]}}, "argument 'q' is no operand"),
+        ({}, {"vectors": codes | {"a": codes["a"].astype(np.int64) - 1}}, "argument 'a' has dtype int64"),
+    ):
+        try:
+            await DotProductTB(dut, DUT_FILE, **settings).run(**({"vectors": codes} | run))
+        except MmagoldError as error:
+            assert text in str(error), error
+        else:
+            raise AssertionError(f"{settings} {run} was accepted")
+
+
+@cocotb.test()
+async def one_run_at_a_time(dut: Any) -> None:
+    tb = DotProductTB(dut, DUT_FILE)
+    await tb.reset()
+    first = cocotb.start_soon(tb.run(operands(4)))
+    await ClockCycles(dut.clk, 1)
+    try:
+        await tb.run(operands(4))
+    except RtlError as error:
+        assert "another run of this bench has not ended" in str(error)
+    else:
+        raise AssertionError("two runs at once")
+    await first
+
+
+@cocotb.test()
 async def mismatches_accumulate(dut: Any) -> None:
     tb = DotProductTB(dut, DUT_FILE)
     await tb.reset()
     await tb.run(operands(100, at=10, fault=WRONG))
+    assert tb.scoreboard.wrong  # also where nobody called check()
     assert not tb.scoreboard.clean
     assert 89 <= tb.scoreboard.wrong <= 92 and tb.scoreboard.checked == 100
     assert "got 0x" in tb.scoreboard.summary() and " more" in tb.scoreboard.summary()

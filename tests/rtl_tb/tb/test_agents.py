@@ -259,6 +259,11 @@ def test_the_comparison_can_be_chosen() -> None:
         board.expect(vectors.operands)
         board.receive(bits(given))
         assert board.clean == clean
+    board = Scoreboard(HMMA, compare=lambda fmt, expected, actual: np.allclose(expected, actual, rtol=1))
+    board.expect(vectors.operands)
+    board.receive(bits(near))
+    with pytest.raises(ShapeError, match=r"compare gave bool \(\), expected bool \(50,\)"):
+        board.assert_clean()
 
 
 def test_a_reset_forgets_what_is_in_flight_and_tiles_work() -> None:
@@ -307,4 +312,4 @@ def test_dot_product_tb_in_a_simulator(name: str, tmp_path: Path, monkeypatch: p
             test_dir=tmp_path,
             results_xml=str(results),
         )
-    assert runner.get_results(results) == (4, 0), ET.tostring(ET.parse(results).getroot(), "unicode")
+    assert runner.get_results(results) == (6, 0), ET.tostring(ET.parse(results).getroot(), "unicode")
