@@ -8,6 +8,7 @@ A netlist in VHDL, which GHDL writes, too, has what its Verilog lacks.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
@@ -31,8 +32,12 @@ _SIGNAL = re.compile(
     rb"^[ \t]*signal\s+(?P<names>\w+(?:\s*,\s*\w+)*)\s*:(?!\s*(?:in|out|inout|buffer)\b)[^;]*;",
     re.IGNORECASE | re.MULTILINE,
 )
+_READ = re.compile(rb"\b\w+\b(?!\s*'|\s*(?:\([^()]*\)\s*)?<=)")
+"""Words of a source, but for names that are assigned to and names before a tick."""
 _LENGTH = re.compile(rb"(\b\w+\s*\([^()]*\))'length\b", re.IGNORECASE)
+"""The length of an element of an array, or of what a function gives."""
 _KEPT = re.compile(rb"\battribute\s+keep\b", re.IGNORECASE)
+"""A source that says itself what synthesis keeps."""
 _MODULE = re.compile(r"^(?:module|entity) ")
 _MESSAGE = re.compile(r"^\S+:\d+:\d+:")
 _WORD = re.compile(r"\w+")
@@ -129,20 +134,15 @@ def _with_what_nothing_reads(text: bytes) -> bytes:
     added: dict[int, bytes] = {
         each.end(): b" attribute keep : boolean;" for each in _ARCHITECTURE.finditer(code)
     }
+    read = Counter(word.lower() for word in _READ.findall(code))
     for each in _SIGNAL.finditer(code, start.end()):
         for name in map(bytes.strip, each["names"].split(b",")):
-            if not _is_read(code, name):
+            if read[name.lower()] <= 1:  # in its declaration alone
                 keep = b" attribute keep of " + name + b" : signal is true;"
                 added[each.end()] = added.get(each.end(), b"") + keep
     ends = sorted(added)
     parts = [text[at:end] for at, end in zip([0, *ends], [*ends, len(text)], strict=True)]
     return b"".join([*(part + added[end] for part, end in zip(parts, ends, strict=False)), parts[-1]])
-
-
-def _is_read(code: bytes, name: bytes) -> bool:
-    """Whether a name stands anywhere but in its declaration, where it is assigned to and before a tick."""
-    uses = re.findall(rb"\b" + name + rb"\b(?!\s*'|\s*(?:\([^()]*\)\s*)?<=)", code, re.IGNORECASE)
-    return len(uses) > 1
 
 
 def _synthesised(

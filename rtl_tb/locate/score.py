@@ -45,6 +45,7 @@ def shows_a_fault(right: int, wrong: int, broken: int, policy: SearchPolicy) -> 
 
 
 def scored(chosen: tuple[Change, ...], failed: Flags, wrong: Flags, evidence: float) -> Score:
+    """The score of changes, by the vectors of a trial that fail without them and with them, (count,) each."""
     right, broken = failed & ~wrong, wrong & ~failed
     return Score(chosen, int(right.sum()), int(broken.sum()), int(failed.sum()), evidence, len(failed))
 
