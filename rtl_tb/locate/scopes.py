@@ -248,8 +248,7 @@ class Scope:
 
     def bits_near(self, place: Place, most: int) -> list[str]:
         """The bits that can be read at a place: first the ones that the module never reads, since a fault may
-        have taken their only use, then those beside the nearest bit of a vector, then the nearest in the
-        text."""
+        have taken their only use, then the next bits of a vector, then the nearest in the text."""
         if self.module is None:
             return []
         texts = self.module.near(place)

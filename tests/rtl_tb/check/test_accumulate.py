@@ -34,7 +34,7 @@ def unit(folder: Path, operands: str, overflow: str = "wrap") -> Instruction:
 @pytest.mark.parametrize(("operands", "length"), [("s8", 16_400), ("u8", 2_000)])
 @pytest.mark.parametrize("overflow", ["wrap", pytest.param("saturate", marks=pytest.mark.long)])
 def test_ends_are_reached_exactly(tmp_path: Path, operands: str, length: int, overflow: str) -> None:
-    """Each bin of coverage there: the end held beside no product and beside some, passed, and cleared."""
+    """Each bin of coverage there: the end held without a product and with some, passed, and cleared."""
     ins = unit(tmp_path, operands, overflow)
     found = long_accumulation(ins)
     assert found is not None and length < len(found["a"]) < 1.1 * length

@@ -1,4 +1,4 @@
-"""A DUT as a black box: what it is beside the instruction that was meant."""
+"""A DUT as a black box: what it computes instead of the instruction that was meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Status flags of RTL: every engine brings them back, a wrong flag beside a right d is found and named, and
+"""Status flags of RTL: every engine brings them back, a wrong flag with a right d is found and named, and
 an X in a flag is unknown."""
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_an_unknown_flag_is_unknown_not_wrong(tmp_path):
 
 @pytest.mark.long
 def test_a_policy_about_nans_is_of_d_alone(tmp_path):
-    """Another NaN word passes under `nan: any`; a wrong flag beside a NaN does not, in Python and in
+    """Another NaN word passes under `nan: any`; a wrong flag with a NaN does not, in Python and in
     SystemVerilog."""
     policy = {"compare": {"nan": "any", "zero": "any"}}
     for engine, simulator in ENGINES[:2]:

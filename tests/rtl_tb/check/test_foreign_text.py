@@ -203,7 +203,7 @@ def test_looking_for_changes_ends_within_a_loop(generated: Path) -> None:
 
 
 def test_names_of_a_large_scope_are_not_compared_with_all() -> None:
-    """Those beside a name, and those that differ in a number; of a small one all."""
+    """Lines next to a name, and lines that differ in a number; of a small file all."""
     many = Names([f"IF_{n}_THEN_{n}___d{n}" for n in range(5000)] + ["flag"])
     start = time.thread_time()
     for n in range(0, 5000, 10):

@@ -1,5 +1,5 @@
 """What a tool reads of a unit: macros of simulators, pragmas of synthesis, places, and what a result may
-depend on beside its operands."""
+depend on besides its operands."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ BODY_OF_SUM = """
 
 @dataclass
 class Case:
-    """A unit: its description, its ports beside clk, rst, a and b, its text, and changes that make it wrong."""
+    """A unit: its description, its ports besides clk, rst, a and b, its text, and changes that make it wrong."""
 
     spec: str
     ports: str

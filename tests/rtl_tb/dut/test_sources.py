@@ -164,8 +164,8 @@ def test_comments_without_an_end(tmp_path: Path) -> None:
 
 @pytest.fixture
 def spread(tmp_path):
-    """The example unit with a header beside it that includes another beside itself, and with a module in an
-    include folder."""
+    """The example unit with a header in its folder that includes another of the same folder, and with a
+    module in an include folder."""
     text = (OWN / "mac4.sv").read_text(encoding="utf-8").replace("36'(x * w);", "36'(x * w) + `ZERO;")
     text = text.replace("sum[31:0];", "total[31:0];").replace("sum[35", "total[35")
     text = text.replace(

@@ -472,7 +472,7 @@ def test_operands_of_which_the_ports_have_room_for_a_part(tmp_path: Path) -> Non
 
 
 def test_files_that_the_top_does_not_need_are_left_out(tmp_path: Path) -> None:
-    """Such as an old copy of a module, which no simulator takes beside the new one."""
+    """Such as an old copy of a module, which no simulator takes together with the new one."""
     rtl = "module cell (input [7:0] a, b, output [15:0] d); assign d = a * b; endmodule\n"
     (tmp_path / "u.sv").write_text(rtl.replace("cell", "u"), encoding="utf-8")
     for name in ("old", "new"):

@@ -414,7 +414,7 @@ STYLES = {
         {"reset": None},
         guess="rst",
     ),
-    "indices beside operands": Style(
+    "indices next to operands": Style(
         f"input clk, input ce, input [4:0] op_ra_idx, input [4:0] op_rb_idx, {I32}op_ra_operand, "
         f"{I32}op_rb_operand, {O32}result",
         "mul",
