@@ -34,6 +34,7 @@ from golden.proof.equality import Equality, check_provable, claim_of, prove
 from golden.proof.sweep import REFUTED, OnStage
 from golden.proof.verdict import Outcome
 from golden.unit import Unit, answers_of, check_comparable, name_of, pad, signature_of
+from golden.vectors.vectorset import MOST
 
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
 """Kinds of difference, the clearest first: two unequal finite numbers; a number, infinity or NaN
@@ -212,12 +213,13 @@ def compare(
         tell: called with what is done next, where that is something else.
 
     Raises:
-        OperandError: the two do not take the same operands, or the budget is not positive.
+        OperandError: the two do not take the same operands, or the budget is no number of dot products that
+            a run can try.
     """
     x, y = _with_c(x), _with_c(y)
     check_comparable(signature_of(x), signature_of(y))
-    if budget < 1:
-        raise OperandError(f"budget is {budget}, expected 1 or more")
+    if not 1 <= budget <= MOST:
+        raise OperandError(f"budget is {budget}, expected 1 to {MOST}")
     search = _Differences(x, y)
     # Each kind gets an equal share: a difference may show on one kind of operands alone.
     share = max(budget // len(stimuli.SEARCH_KINDS), 1)

@@ -22,6 +22,7 @@ from types import ModuleType
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.identify.blackbox.plugins import Chip
 from golden.studies.study import Progress, Study, words_of
+from golden.vectors.vectorset import MOST_AT_ONCE
 
 _MODULES = {
     "fp8-accumulation": "fp8_accumulation",
@@ -59,11 +60,12 @@ def run(
         chip: runs what the models of its architecture run (golden/identify/blackbox/plugins.py).
 
     Raises:
-        UnknownNameError: no such study. OperandError: samples below 1; a chip for a study that asks none.
+        UnknownNameError: no such study. OperandError: samples below 1, or too many to be held in memory; a
+            chip for a study that asks none.
     """
     module = _module(name)
-    if samples is not None and samples < 1:
-        raise OperandError(f"samples is {samples}, expected 1 or more")
+    if samples is not None and not 1 <= samples <= MOST_AT_ONCE:
+        raise OperandError(f"samples is {samples}, expected 1 to {MOST_AT_ONCE}")
     count = default_samples(name) if samples is None else samples
     if chip is not None and not asks_chips(name):
         asking = ", ".join(filter(asks_chips, names()))

@@ -34,6 +34,7 @@ from golden.model.instruction import Instruction
 from golden.number.formats import from_float, to_float
 from golden.paths import spec_folder
 from golden.unit import Unit
+from golden.vectors.vectorset import MOST_AT_ONCE
 from golden.yamlfile import Section, read
 
 Bits = npt.NDArray[Any]
@@ -119,11 +120,12 @@ def profile(
     against the model's bits.
 
     Raises:
-        OperandError: a count below 1. UnknownNameError: the architecture lacks mma.sync m16n8k8 of a type.
+        OperandError: a count below 1, or too large to be held in memory. UnknownNameError: the architecture
+            lacks mma.sync m16n8k8 of a type.
     """
     for name, value in (("samples", samples), ("chains", chains), ("length", length)):
-        if value < 1:
-            raise OperandError(f"{name} is {value}, expected 1 or more")
+        if not 1 <= value <= MOST_AT_ONCE:
+            raise OperandError(f"{name} is {value}, expected 1 to {MOST_AT_ONCE}")
     found = Profile(architecture, samples, chains, seed, mismatches=None if unit is None else 0)
     for case in CASES:
         ins = instruction(architecture, case.ptx)

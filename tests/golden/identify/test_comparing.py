@@ -167,8 +167,9 @@ def test_what_cannot_be_compared() -> None:
         compare(HOPPER, golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"))
     with pytest.raises(golden.OperandError, match="sparsity"):
         compare(HOPPER, golden.instruction("hopper", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"))
-    with pytest.raises(golden.OperandError, match="budget is 0"):
-        compare(HOPPER, AMPERE, budget=0)
+    for budget in (0, 10**20):
+        with pytest.raises(golden.OperandError, match=f"budget is {budget}, expected 1 to 1000000000000"):
+            compare(HOPPER, AMPERE, budget=budget)
 
 
 def test_classify() -> None:

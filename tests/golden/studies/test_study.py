@@ -137,7 +137,8 @@ def test_json_and_files(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("cdna3-roundin",), ("unknown study 'cdna3-roundin'", "nearest: cdna3-rounding")),
-        (("tf32-nan", "--samples", "0"), ("samples is 0", "expected 1 or more")),
+        (("tf32-nan", "--samples", "0"), ("samples is 0", "expected 1 to")),
+        (("summation-order", "--samples", "9" * 20), ("samples is 9", "expected 1 to")),
     ],
 )
 def test_mistakes_are_one_line_and_exit_status_2(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
