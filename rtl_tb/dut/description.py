@@ -680,7 +680,9 @@ def _case(section: Section, unit: Instruction) -> Case:
                     f"unknown key '{name}', expected one of {', '.join(fields)}{nearest(name, fields)}", name
                 )
             known = [str(value) for value in fields[name].values if value is not None]
-            given = mode.take_value(name, Many(Anything(of=(str, int, float, bool)), 1, alone=True))
+            given = mode.take_value(
+                name, Many(Anything(of=(str, int, float, bool)), 1, different=True, alone=True)
+            )
             modes[name] = tuple(map(str, given))
             for value in modes[name]:
                 if value not in known:

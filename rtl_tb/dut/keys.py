@@ -317,7 +317,7 @@ COMPARE = Mapping(
         Key("zero", Choice(ZERO_POLICIES), "whether +0 and -0 differ", "strict"),
     )
 )
-CLASSES = Many(Either(Text(), Integer(0, MAX_CONSTANT)), 1, alone=True)
+CLASSES = Many(Either(Text(), Integer(0, MAX_CONSTANT)), 1, different=True, alone=True)
 """Classes of codes, or codes."""
 ANSWER = Either(
     Text(),

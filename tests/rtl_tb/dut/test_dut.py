@@ -176,6 +176,7 @@ MISTAKES = [
     ("order: descending", "word: {elements: 3}", 16, "a word has 3 elements, expected a divisor of 16 (b)"),
     ("order: descending", "stride: 8", 16, "key 'stride' is 8, but a word of b takes 16 bits"),
     ("order: descending", "array: unpacked, stride: 32", 16, "key 'stride' cannot be used with key 'array'"),
+    ("constants:", "exclude: {a: [nan, zero, nan]}\nconstants:", 19, "key 'a' holds nan twice"),
     ("order: descending", "first: 1", 16, "key 'first' needs key 'array'"),
     ("order: descending", "major: column", 16, "key 'major' needs a matrix"),
     ("{port: b, order: descending}", "[b0, b1]", 16, "b lists 2 ports, expected 16"),
