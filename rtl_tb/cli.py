@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from rtl_tb.engines.settings import Settings
 
 _DutFile = Annotated[
-    Path, Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
+    Path, Argument(metavar="DUT.YAML", help="The dut.yaml of your unit.", show_default=False)
 ]
-_Build = Annotated[Path, Option("--build", help="Folder for compiled simulations.")]
+_Build = Annotated[
+    Path, Option("--build", help="Folder for compiled simulations, which later runs use again.")
+]
 
 
 def _engines() -> list[str]:
@@ -63,7 +65,7 @@ def check(
         Path,
         Argument(
             metavar="DUT.YAML",
-            help="The dut.yaml of your unit, or the folder of a capsule.",
+            help="The dut.yaml of your unit, or the folder of an earlier failure (capsule) to repeat.",
             show_default=False,
         ),
     ],
@@ -71,7 +73,7 @@ def check(
         str,
         Option(
             "--engine",
-            help="fast, selfcheck or cocotb.",
+            help="How to simulate: fast, selfcheck or cocotb.",
             autocompletion=_engines,
             default_factory=lambda: _settings().engine,
             show_default="fast, or [tool.mmagold] of pyproject.toml",
@@ -81,7 +83,8 @@ def check(
         str,
         Option(
             "--sim",
-            help="verilator or icarus; ghdl for VHDL; vcs, questa or xcelium with --engine selfcheck.",
+            help="Simulator: verilator or icarus. Of VHDL: ghdl. With --engine selfcheck also vcs, questa or "
+            "xcelium.",
             autocompletion=_simulators,
             default_factory=lambda: _settings().simulator,
             show_default="verilator, or [tool.mmagold] of pyproject.toml",
@@ -89,49 +92,75 @@ def check(
     ],
     count: Annotated[
         int | None,
-        Option("--count", min=1, help="Number of vectors (default: what runs in a few seconds)."),
+        Option(
+            "--count",
+            min=1,
+            help="Number of vectors (default: fast 200000, selfcheck 20000, cocotb 5000; VHDL 5000).",
+        ),
     ] = None,
-    seed: Annotated[int, Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
+    seed: Annotated[
+        int, Option("--seed", min=0, help="Seed of the vectors, the idle cycles and the backpressure.")
+    ] = 1,
     first: Annotated[
-        int, Option("--first", min=0, help="Index of the first vector in the stream of this seed.")
+        int, Option("--first", min=0, help="Index of the first vector in the sequence that the seed gives.")
     ] = 0,
     kinds: Annotated[
-        str | None, Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")
+        str | None,
+        Option(
+            "--kinds",
+            help="Kinds of operands and their shares, such as tie=2,narrow=1 (default: all kinds, see "
+            "vectors --list-kinds).",
+        ),
     ] = None,
     vectors: Annotated[
         Path | None,
         Option(
             "--vectors",
-            help="Run the vectors of this file, which mmagold vectors wrote, instead of drawn ones.",
+            help="Run the vectors in this file, not random ones. mmagold vectors writes such files.",
         ),
     ] = None,
     columns: Annotated[
         str | None,
         Option(
             "--columns",
-            help="Names of the columns (or .npz keys) of a --vectors file without a manifest: a,b,c,d.",
+            help="Columns of a --vectors file without a manifest (a,b,c,d), or its .npz keys (a=x).",
         ),
     ] = None,
     until_covered: Annotated[
         bool,
         Option(
             "--until-covered",
-            help="Draw vectors until they hit every reachable bin of the functional coverage.",
+            help="Stop when the vectors have hit every reachable bin of the functional coverage.",
         ),
     ] = False,
     idle: Annotated[
         float | None,
-        Option("--idle", min=0, max=0.99, help="Share of the vectors with idle cycles before them."),
+        Option(
+            "--idle",
+            min=0,
+            max=0.99,
+            help="Share of the vectors that have idle cycles before them (default: 0 in the first run of "
+            "fast, 0.2 in all others).",
+        ),
     ] = None,
     backpressure: Annotated[
         float | None,
         Option(
-            "--backpressure", min=0, max=0.99, help="Share of the results that wait before they are taken."
+            "--backpressure",
+            min=0,
+            max=0.99,
+            help="Share of the results that wait before they are taken (default: as for --idle).",
         ),
     ] = None,
     resets: Annotated[
         int | None,
-        Option("--resets", min=0, max=2**31 - 1, help="Number of resets while vectors are in flight."),
+        Option(
+            "--resets",
+            min=0,
+            max=2**31 - 1,
+            help="Number of resets during a run (default: 0 in the first run of fast, one for 25 vectors in "
+            "all others).",
+        ),
     ] = None,
     timeout: Annotated[
         int,
@@ -139,26 +168,29 @@ def check(
             "--timeout",
             min=1,
             max=2**31 - 1,
-            help="Number of cycles without a result after which the unit counts as stopped.",
+            help="Clock cycles without a result after which the unit fails as stopped.",
         ),
     ] = 10_000,
     wall_timeout: Annotated[
         float,
-        Option("--wall-timeout", help="Seconds after which a run is stopped in which no clock cycle ends."),
+        Option(
+            "--wall-timeout", help="Seconds without the end of a clock cycle after which a run is stopped."
+        ),
     ] = 120.0,
     waves: Annotated[
-        Path | None, Option("--waves", help="Write a waveform (.fst or .vcd); not with --engine fast.")
+        Path | None,
+        Option("--waves", help="Write a waveform to this file (.fst or .vcd); not with --engine fast."),
     ] = None,
-    failures: Annotated[Path, Option("--failures", help="Folder for the capsules of failing checks.")] = Path(
-        "failures"
-    ),
+    failures: Annotated[
+        Path, Option("--failures", help="Folder for capsules: each has the files to repeat a failing check.")
+    ] = Path("failures"),
     budget: Annotated[
         float,
         Option(
             "--budget",
             min=0,
-            help="Seconds for a failing check, of which the explanation gets at least half (0: an example "
-            "alone); also seconds for gate-level simulation of a passing unit.",
+            help="Seconds for a failing check; its explanation gets at least half of them (0: only an "
+            "example). Of a passing check: seconds for gate-level simulation.",
         ),
     ] = 30.0,
     repair: Annotated[
@@ -166,8 +198,8 @@ def check(
         Option(
             "--repair",
             min=0,
-            help="Seconds to search the RTL for the faulty line (default: the rest of --budget, or "
-            "half of it if one fault explains all).",
+            help="Seconds to search the RTL for the faulty line (default: the rest of --budget, or half of "
+            "it if one fault explains all wrong results; 0: no search).",
         ),
     ] = None,
     dissect: Annotated[
@@ -175,22 +207,23 @@ def check(
         Option(
             "--dissect",
             min=0,
-            help="Seconds to find what the unit computes (mmagold dissect), if no hypothesis explains it.",
+            help="Seconds to find out what the unit computes, as mmagold dissect does, if no single fault "
+            "explains the results (0: do not).",
         ),
     ] = 0.0,
     four_states: Annotated[
         bool,
         Option(
             "--four-states/--no-four-states",
-            help="If a unit passes in Verilator, also run it in Icarus, which has X and Z.",
+            help="If the unit passes in Verilator, also run it in Icarus Verilog, which simulates X and Z.",
         ),
     ] = True,
     synthesis: Annotated[
         str,
         Option(
             "--synthesis",
-            help="Gate-level simulation. try: if it cannot run, the unit passes with a note. require: "
-            "then there is no verdict (status 2). off: none.",
+            help="Whether to simulate the netlist of a unit that passes. try: if that cannot run, the unit "
+            "passes with a note. require: if that cannot run, there is no verdict (status 2). off: do not.",
             autocompletion=_policies,
         ),
     ] = "try",
@@ -198,26 +231,35 @@ def check(
         str,
         Option(
             "--holes",
-            help="If a check passes but its vectors miss reachable bins: warn names the bins, fail gives "
-            "no verdict (status 2).",
+            help="What to do if the unit passes, but no vector hit some reachable bins of the functional "
+            "coverage. warn: name them in the report. fail: give no verdict (exit status 2).",
             autocompletion=lambda: ["warn", "fail"],
         ),
     ] = "warn",
     build: _Build = Path("build"),
     coverage: Annotated[
         Path | None,
-        Option("--coverage", help="Add the coverage to this .json file, and write it as .html."),
+        Option(
+            "--coverage",
+            help="Add the functional coverage to this .json file, and write a page next to it (.html).",
+        ),
     ] = None,
     report: Annotated[
         list[Path] | None,
-        Option("--report", help="Also write the report to this file: .md, .html, .json or .xml (JUnit)."),
+        Option(
+            "--report",
+            help="Also write the report to this file: .md, .html, .json or .xml (JUnit). Can be repeated.",
+        ),
     ] = None,
     timings: Timings = False,
     as_json: Json = False,
 ) -> None:
     """Compares your RTL with the instruction that it implements, bit for bit.
 
-    Exit status: 0 equal, 1 not equal, 2 the check could not run."""
+    It simulates the unit, and explains a failure: the smallest wrong operands, the likely fault, the line.
+
+    Exit status: 0 all results are equal, 1 a result differs or the handshake failed, 2 no verdict.
+    """
     from golden.cli.vectors import parse_kinds
     from golden.explain.terminal import PlainConsole
     from rtl_tb.check.check import check as run_check
@@ -228,10 +270,10 @@ def check(
     _check_suffixes(report or [], coverage)
     if synthesis not in _policies():
         raise typer.BadParameter(
-            f"'{synthesis}' is none of {', '.join(_policies())}", param_hint="--synthesis"
+            f"'{synthesis}', expected one of {', '.join(_policies())}", param_hint="--synthesis"
         )
     if holes not in HOLES:
-        raise typer.BadParameter(f"'{holes}' is none of {', '.join(HOLES)}", param_hint="--holes")
+        raise typer.BadParameter(f"'{holes}', expected one of {', '.join(HOLES)}", param_hint="--holes")
     requested = Options(
         engine=engine,
         simulator=sim,
@@ -280,27 +322,26 @@ def check(
     if not result.passed:
         raise typer.Exit(1)
     if holes == "fail" and untried(data):
-        raise RtlError(f"{result.dut.name} passes, but not every reachable case was tried (--holes fail)")
+        raise RtlError(f"{result.dut.name} passes, but no vector hit some reachable bins (--holes fail)")
 
 
 def prove(
     file: _DutFile,
     seconds: Annotated[
         float,
-        Option(
-            "--seconds", min=1, help="Seconds for the search; the check of the proof gets the same again."
-        ),
+        Option("--seconds", min=1, help="Seconds for the search of the proof, and as many for its check."),
     ] = 300.0,
-    jobs: Annotated[int, Option("--jobs", min=1, max=MOST_WORKERS, help="Cases and lemmas at a time.")] = 1,
+    jobs: Annotated[int, Option("--jobs", min=1, max=MOST_WORKERS, help="Number of processes.")] = 1,
     failures: Annotated[
-        Path, Option("--failures", help="Folder for the capsule of a counterexample.")
+        Path, Option("--failures", help="Folder for the capsule of a counterexample: the files to repeat it.")
     ] = Path("failures"),
     build: _Build = Path("build"),
     as_json: Json = False,
 ) -> None:
-    """Proves that your RTL is the instruction for all operands, or shows operands that it gets wrong.
+    """Proves that your RTL equals the instruction for all operands, or shows operands for which it is wrong.
 
-    Exit status: 0 proved, 1 refuted, 2 open or could not be run."""
+    Exit status: 0 proved, 1 refuted, 2 not decided, or an error.
+    """
     from golden.explain.terminal import PlainConsole
     from golden.proof.report import print_outcome
     from rtl_tb.check.options import Options
@@ -409,39 +450,53 @@ def _merge_coverage(new: Coverage, path: Path) -> None:
 def init(
     sources: Annotated[
         list[Path] | None,
-        Argument(metavar="[FILE.SV]...", help="The unit's sources.", show_default=False),
+        Argument(metavar="FILE.SV", help="Source files of the unit.", show_default=False),
     ] = None,
     filelist: Annotated[
-        list[Path] | None, Option("-f", "--filelist", help="A file list, as simulators take it.")
+        list[Path] | None,
+        Option("-f", "--filelist", help="A file list (.f), as simulators read it. Can be repeated."),
     ] = None,
-    include: Annotated[list[Path] | None, Option("-I", "--include", help="An include folder.")] = None,
-    define: Annotated[list[str] | None, Option("-D", "--define", help="A macro: NAME or NAME=VALUE.")] = None,
+    include: Annotated[
+        list[Path] | None, Option("-I", "--include", help="An include folder. Can be repeated.")
+    ] = None,
+    define: Annotated[
+        list[str] | None, Option("-D", "--define", help="A macro: NAME or NAME=VALUE. Can be repeated.")
+    ] = None,
     parameter: Annotated[
-        list[str] | None, Option("-G", "--parameter", help="A parameter of the top: NAME=VALUE.")
+        list[str] | None,
+        Option("-G", "--parameter", help="A parameter of the top module: NAME=VALUE. Can be repeated."),
     ] = None,
     type_: Annotated[
         list[str] | None,
-        Option("--type", help="A type parameter of the top: NAME=TYPE, as T=my_pkg::elem_t."),
+        Option(
+            "--type",
+            help="A type parameter of the top module: NAME=TYPE, such as T=my_pkg::elem_t. Can be repeated.",
+        ),
     ] = None,
     library: Annotated[
         list[str] | None,
-        Option("--library", help="A file of a library of VHDL other than work: NAME=FILE.VHD."),
+        Option("--library", help="A file of a VHDL library other than work: NAME=FILE.VHD. Can be repeated."),
     ] = None,
-    top: Annotated[str | None, Option("--top", help="Top module (default: the only one).")] = None,
+    top: Annotated[str | None, Option("--top", help="The top module (default: the only one).")] = None,
     instruction: Annotated[
         str | None,
-        Option("--instruction", help="What the unit computes: hopper:HMMA.16816.F32, or my_unit.yaml."),
+        Option(
+            "--instruction",
+            help="What the unit computes: hopper:HMMA.16816.F32, or my_unit.yaml (default: a guess).",
+        ),
     ] = None,
-    out: Annotated[Path | None, Option("--out", help="Write here instead of stdout.")] = None,
+    out: Annotated[Path | None, Option("--out", help="File to write (default: stdout).")] = None,
 ) -> None:
-    """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
+    """Reads your RTL and writes a draft of its dut.yaml. Lines to check are marked GUESS."""
     from golden.files.output import write_text
     from rtl_tb.dut.draft_text import GUESS
     from rtl_tb.dut.given import Given
     from rtl_tb.dut.init import draft
 
     if not sources and not filelist:
-        raise typer.BadParameter("expected source files, or a file list with -f", param_hint="FILE.SV")
+        raise typer.BadParameter(
+            "missing, expected source files, or a file list with -f", param_hint="FILE.SV"
+        )
     parameters, types = _parameters(parameter), _named_values(type_)
     libraries: dict[str, list[Path]] = {}
     for word in library or ():
@@ -457,7 +512,7 @@ def init(
         typer.echo(text, nl=False)
     else:
         write_text(out, text)
-        marked = "look at the lines marked GUESS" if GUESS in text else "it has no guess"
+        marked = "check the lines marked GUESS" if GUESS in text else "it has no guesses"
         typer.echo(f"{out}: written; {marked}", err=True)
 
 
@@ -474,23 +529,34 @@ def _parameters(words: list[str] | None) -> dict[str, int | str]:
 def qualify(
     names: Annotated[
         list[str] | None,
-        Argument(metavar="[MUTANT]...", help="Only these mutants.", show_default=False),
+        Argument(metavar="MUTANT", help="Only these mutants (default: all).", show_default=False),
     ] = None,
-    count: Annotated[int, Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
+    count: Annotated[int, Option("--count", min=1, help="Number of vectors for each mutant.")] = 20_000,
     seed: Seed = 1,
     jobs: Annotated[
-        int, Option("--jobs", min=1, max=MOST_WORKERS, help="Builds, and proofs, at a time.")
+        int,
+        Option(
+            "--jobs", min=1, max=MOST_WORKERS, help="Number of builds, or of proofs, that run in parallel."
+        ),
     ] = 2,
     prove: Annotated[
         float,
-        Option("--prove", min=0, help="Seconds for the proof that a survivor is equivalent; 0: none."),
+        Option(
+            "--prove",
+            min=0,
+            help="Seconds to prove that mutants which pass are equivalent to the unit (0: do not).",
+        ),
     ] = 0.0,
-    report: Annotated[list[Path] | None, Option("--report", help="Also write .md, .html or .json.")] = None,
+    report: Annotated[
+        list[Path] | None,
+        Option("--report", help="Also write the report to this file: .md, .html or .json. Can be repeated."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Plants faults in correct units and counts how many the vectors find.
+    """Plants faults in correct units, which makes mutants, and counts how many the vectors find.
 
-    Exit status: 0 all found or proved equivalent, 1 a fault survives or is not named."""
+    Exit status: 0 every mutant is found or proved equivalent, 1 one passes, or its fault is not named.
+    """
     from golden.explain.terminal import PlainConsole
     from golden.files.output import write_text
     from rtl_tb.qualify import qualification
@@ -516,23 +582,30 @@ def regress(
     file: Annotated[
         Path,
         Argument(
-            metavar="REGRESS.YAML", help="The regress.yaml: units, engines, kinds, seeds.", show_default=False
+            metavar="REGRESS.YAML",
+            help="File of the checks: units, engines, kinds of operands, seeds.",
+            show_default=False,
         ),
     ],
-    out: Annotated[Path, Option("--out", help="Folder for results, builds and reports.")] = Path("regress"),
+    out: Annotated[Path, Option("--out", help="Folder of results, builds and reports.")] = Path("regress"),
     jobs: Annotated[
-        int | None, Option("--jobs", min=1, max=MOST_WORKERS, help="Workers (default: all cores).")
+        int | None,
+        Option("--jobs", min=1, max=MOST_WORKERS, help="Number of processes (default: one for each core)."),
     ] = None,
     scheduler: Annotated[
         str | None,
-        Option("--scheduler", help="Workers of the Dask scheduler at this address, or 'local'."),
+        Option(
+            "--scheduler",
+            help="Run on the workers of the Dask scheduler at this address, or on a 'local' one.",
+        ),
     ] = None,
-    again: Annotated[bool, Option("--again", help="Repeat checks that have a result.")] = False,
+    again: Annotated[bool, Option("--again", help="Also repeat checks that have a result.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Runs many checks on several workers; a second run repeats only checks without a result.
+    """Runs many checks in parallel. A second run repeats only checks without a result.
 
-    Exit status: 0 equal, 1 not equal, 2 nothing differs but something could not be run."""
+    Exit status: 0 all passed, 1 one failed, 2 none failed but one gave no verdict.
+    """
     from golden.explain.terminal import PlainConsole
     from rtl_tb.regress import report
     from rtl_tb.regress.runner import regress as run_regression
@@ -556,11 +629,13 @@ def regress(
 def ucis(
     coverage: Annotated[
         Path,
-        Argument(metavar="COVERAGE.JSON", help="A .json file of rtl check --coverage.", show_default=False),
+        Argument(
+            metavar="COVERAGE.JSON", help="A .json file that rtl check --coverage wrote.", show_default=False
+        ),
     ],
-    out: Annotated[Path, Option("--out", help="The UCIS database, in XML.", show_default=False)],
+    out: Annotated[Path, Option("--out", help="UCIS file to write (XML).", show_default=False)],
 ) -> None:
-    """Converts functional coverage to UCIS, which the coverage tools of simulators read."""
+    """Converts functional coverage to UCIS, a format that coverage tools read."""
     from rtl_tb.flows.ucis import export
 
     count = export(coverage, out)
@@ -570,10 +645,10 @@ def ucis(
 def uvm(
     file: _DutFile,
     out: Annotated[Path, Option("--out", help="Folder to write.", show_default=False)],
-    count: Annotated[int, Option("--count", min=1, help="Vectors in the vector file.")] = 2000,
+    count: Annotated[int, Option("--count", min=1, help="Number of vectors.")] = 2000,
     seed: Seed = 1,
     prefix: Annotated[
-        str | None, Option("--prefix", help="Start of all names (default: the unit's name).")
+        str | None, Option("--prefix", help="Prefix of all names (default: the unit's name).")
     ] = None,
 ) -> None:
     """Writes a UVM environment for your unit: sequences, agent, predictor, scoreboard, covergroups."""
@@ -585,9 +660,9 @@ def uvm(
 
 
 def doctor(as_json: Json = False) -> None:
-    """Looks for the simulators, says how to install missing ones, and runs a small unit on each.
+    """Finds the simulators, says how to install missing ones, and checks a small unit on each.
 
-    Exit status 2: a simulator fails.
+    Exit status: 0 done, 2 a required simulator is missing or fails.
     """
     from golden.explain.terminal import PlainConsole
     from rtl_tb.doctor import doctor as examine

@@ -175,18 +175,23 @@ _own = typer.Typer(
     add_completion=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="A bit-accurate golden model of matrix units.\n\nNAME is [b]architecture:instruction[/b] "
-    "(hopper:HMMA.16816.F32), an instruction with --arch, or the YAML file of your own unit (my_unit.yaml).",
+    help="A bit-accurate golden model of matrix units, and a checker of RTL.\n\n"
+    "NAME is [b]architecture:instruction[/b] (hopper:HMMA.16816.F32), an instruction with --arch, or the "
+    "YAML file of your own unit (my_unit.yaml). A code is the bits of a number: 0x3c00 is 1 in f16.\n\n"
+    "Exit status of every command: 0 done, or equal; 1 not equal; 2 an error, or no verdict.",
 )
-spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks the YAML specs of units.")
+spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
 _own.add_typer(spec_app, name="spec")
 gemm_app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
-    help="Computes whole matrix products as kernels do, and finds the plan of a kernel.",
+    help="Computes whole matrix products with the bits of a kernel, or finds the order of a kernel's "
+    "additions.",
 )
 _own.add_typer(gemm_app, name="gemm")
-docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: a site, or one document.")
+docs_app = typer.Typer(
+    cls=_Group, no_args_is_help=True, help="Builds the documentation: a site, or one document."
+)
 _own.add_typer(docs_app, name="docs")
 
 
@@ -252,44 +257,55 @@ def list_command(
         list[str] | None,
         Argument(
             metavar="WORD",
-            help="Words that must all match: part of a name (PTX, SASS, AMD), a type (nvfp4, fp8), a card "
-            "(h100).",
+            help="Part of a name (PTX, SASS or AMD), a type (nvfp4, fp8) or a card (h100). Several words "
+            "must all match.",
             show_default=False,
         ),
     ] = None,
     arch: Annotated[
         str | None,
-        Option("--arch", help="Only this architecture.", autocompletion=completion.architecture),
+        Option(
+            "--arch",
+            help="Only instructions of this architecture or card (hopper, h100).",
+            autocompletion=completion.architecture,
+        ),
     ] = None,
     type_: Annotated[
         str | None,
         Option(
             "--type",
-            help="Only with an operand of this type (f16, e4m3, fp8, nvfp4, ...).",
+            help="Only instructions with an operand of this type (f16, e4m3, fp8, nvfp4, ...).",
             autocompletion=completion.number_format,
         ),
     ] = None,
-    shape: Annotated[str | None, Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")] = None,
-    evidence: Annotated[str | None, Option("--evidence", help="Only captured, published or derived.")] = None,
+    shape: Annotated[
+        str | None, Option("--shape", help="Only instructions of this shape (m16n8k16 or 16x8x16).")
+    ] = None,
+    evidence: Annotated[
+        str | None,
+        Option("--evidence", help="Only instructions with this evidence: captured, published or derived."),
+    ] = None,
     every: Annotated[
-        bool, Option("--all", help="One row for each N instead of one row for a range of N.")
+        bool, Option("--all", help="Print one row for each N, instead of one row for a range of N.")
     ] = False,
     unknown: Annotated[
         bool,
         Option(
-            "--unknown", help="Only instructions whose arithmetic is not public; goes with WORD and --arch."
+            "--unknown",
+            help="List the instructions whose arithmetic is not public. Of the filters, only WORD and --arch "
+            "can be combined with it.",
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Lists instructions; without filters, the architectures."""
+    """Lists the instructions that match every filter, or without filters the architectures."""
     from golden.catalog.resolver import resolver
     from golden.cli import lists
 
     words = " ".join(text or ())
     if unknown:
         if any((type_, shape, evidence, every)):
-            raise OperandError("option --unknown goes with WORD, --arch and --json, no other filter")
+            raise OperandError("option --unknown can be combined only with WORD, --arch and --json")
         untold = lists.select_unknown(words, arch)
         if as_json:
             print_json(untold)
@@ -313,7 +329,7 @@ def list_command(
 
 @_own.command()
 def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
-    """Shows one instruction: formats, steps, widths of every register, way through the core, evidence."""
+    """Shows one instruction: formats, steps, the width of every register, evidence."""
     from golden.catalog.lookup import resolve
     from golden.cli import render
     from golden.explain import specification
@@ -329,28 +345,33 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
 def explain(
     name: Name,
     a: Annotated[
-        str, Option("--a", help="Elements: 1.5,-0,inf,2**-24,1/3 or codes 0x3c00; zeros follow.")
+        str,
+        Option(
+            "--a",
+            help="Elements of a, as numbers (1.5,-0,inf,2**-24,1/3) or codes (0x3c00); the rest are zeros.",
+        ),
     ] = "",
-    b: Annotated[str | None, Option("--b", help="Elements of b, as for --a.")] = None,
+    b: Annotated[str | None, Option("--b", help="Elements of b, as in --a (default: zeros).")] = None,
     c: Annotated[
         str | None,
         Option(
             "--c",
-            help="One value or code (default: 0); for a unit that keeps its accumulator, what it holds.",
+            help="c, one number or code (default: 0). Of a unit that keeps its accumulator: what the "
+            "accumulator holds.",
         ),
     ] = None,
     scale_a: Annotated[str | None, Option("--scale-a", help="Block scales of a (default: ones).")] = None,
     scale_b: Annotated[str | None, Option("--scale-b", help="Block scales of b (default: ones).")] = None,
     metadata: Annotated[
-        str | None, Option("--metadata", help="Sparse a: metadata nibbles, such as 0x4,0xe.")
+        str | None, Option("--metadata", help="Metadata of a sparse a, in groups of 4 bits: 0x4,0xe.")
     ] = None,
-    mode: Annotated[str | None, Option("--mode", help="Units with modes: the mode, such as 0x3.")] = None,
+    mode: Annotated[str | None, Option("--mode", help="Mode of a unit with modes, such as 0x3.")] = None,
     arch: Arch = None,
     as_json: Json = False,
 ) -> None:
     """Explains one dot product step by step: products, shifts, lost bits, sum, rounding.
 
-    The last lines are the exact value and the error in ULP.
+    The last lines give the exact value and the error in ULP.
     """
     from golden.catalog.lookup import resolve
     from golden.explain.terminal import print_trace
@@ -369,42 +390,56 @@ def explain(
 @_own.command()
 def run(
     name: Name,
-    a: Annotated[Path | None, Option("--a", help="Operand a: .npy, or hex text.")] = None,
-    b: Annotated[Path | None, Option("--b", help="Operand b.")] = None,
-    c: Annotated[Path | None, Option("--c", help="Operand c.")] = None,
-    scale_a: Annotated[Path | None, Option("--scale-a", help="Block scales of a.")] = None,
-    scale_b: Annotated[Path | None, Option("--scale-b", help="Block scales of b.")] = None,
-    metadata: Annotated[Path | None, Option("--metadata", help="Sparse: metadata nibbles.")] = None,
+    a: Annotated[Path | None, Option("--a", help="File of a: .npy, or codes as hex text.")] = None,
+    b: Annotated[Path | None, Option("--b", help="File of b.")] = None,
+    c: Annotated[Path | None, Option("--c", help="File of c (default: zeros).")] = None,
+    scale_a: Annotated[Path | None, Option("--scale-a", help="File of the block scales of a.")] = None,
+    scale_b: Annotated[Path | None, Option("--scale-b", help="File of the block scales of b.")] = None,
+    metadata: Annotated[Path | None, Option("--metadata", help="File of the metadata of a sparse a.")] = None,
     mode: Annotated[
-        Path | None, Option("--mode", help="Units with modes: a mode for each dot product.")
+        Path | None,
+        Option("--mode", help="File of the modes of a unit with modes, one for each dot product."),
     ] = None,
     clear: Annotated[
         Path | None,
-        Option("--clear", help="Units that keep their accumulator: 1 where c is zero instead."),
+        Option(
+            "--clear",
+            help="Of a unit that keeps its accumulator: file of bits; 1 starts the sum at zero.",
+        ),
     ] = None,
     load: Annotated[
         Path | None,
-        Option("--load", help="Units that keep their accumulator: 1 where c comes from --c instead."),
+        Option(
+            "--load",
+            help="Of a unit that keeps its accumulator: file of bits; 1 starts the sum at the c of --c.",
+        ),
     ] = None,
-    archive: Annotated[Path | None, Option("--in", help="All operands: .npz with keys a, b, c, ...")] = None,
+    archive: Annotated[
+        Path | None, Option("--in", help="One .npz file of all operands, with the keys a, b, c, ...")
+    ] = None,
     out: Annotated[
         Path | None,
-        Option("--out", help="Result: .npy, .npz (keys d, flags), .hex; else hex on stdout."),
+        Option(
+            "--out", help="File of the result: .npy, .npz (keys d, flags) or .hex (default: hex on stdout)."
+        ),
     ] = None,
     dot: Annotated[
         bool,
-        Option("--dot", help="The files hold single dot products, not matrices: a, b (..., k), c (...)."),
+        Option(
+            "--dot",
+            help="The files hold single dot products of the shapes a, b (..., k) and c (...), not matrices.",
+        ),
     ] = False,
     values: Annotated[
-        bool, Option("--values", help="The files hold values, not codes: round them to the formats.")
+        bool, Option("--values", help="The files hold numbers, not codes. They are rounded to the formats.")
     ] = False,
     modifiers: Annotated[
         str | None,
-        Option("--modifiers", help='AMD: modifiers of the encoding, such as "neg_lo:[1,0,0] clamp".'),
+        Option("--modifiers", help='Modifiers of an AMD instruction, such as "neg_lo:[1,0,0] clamp".'),
     ] = None,
     arch: Arch = None,
 ) -> None:
-    """Runs operands from files through the instruction: raw bits in, raw bits out."""
+    """Computes the results of operands from files: codes in, codes out."""
     from golden.catalog.lookup import resolve
     from golden.catalog.source_modifiers import modified
     from golden.vectors import operand_files
@@ -431,7 +466,7 @@ def run(
     else:
         whole = operand_files.write_result(out, results, ins.formats["d"], title)
     if not whole:
-        typer.echo("this is d alone; --out RESULTS.npz holds the status flags, too (key flags)", err=True)
+        typer.echo("only d is written; --out RESULTS.npz also has the status flags (key flags)", err=True)
     if out is not None:
         typer.echo(f"{out}: {' x '.join(map(str, result.shape))} {ins.formats['d'].name} codes", err=True)
 
@@ -450,37 +485,49 @@ def compare(
             metavar="NAME2", help="The second instruction or unit.", autocompletion=completion.instruction
         ),
     ],
-    budget: Annotated[int, Option("--budget", min=1, help="Dot products to try.")] = 100_000,
+    budget: Annotated[int, Option("--budget", min=1, help="Number of dot products to try.")] = 100_000,
     seed: Seed = 0,
-    traces: Annotated[bool, Option("--trace", help="Also explain both results step by step.")] = False,
+    traces: Annotated[
+        bool, Option("--trace", help="Also explain both results of the example step by step.")
+    ] = False,
     prove: Annotated[
         bool,
         Option(
             "--prove",
-            help="If no difference is found, prove that there is none. Exit status: 0 proved, "
-            "1 different, 2 open.",
+            help="If no difference is found, try to prove that there is none.",
         ),
     ] = False,
     seconds: Annotated[
         float | None,
         Option(
-            "--seconds", min=1, help="With --prove: seconds for the search, and again for the check.  [120]"
+            "--seconds",
+            min=1,
+            help="With --prove: seconds for the search of the proof, and as many for its check "
+            "(default: 120).",
         ),
     ] = None,
     timings: Timings = False,
     jobs: Annotated[
         int | None,
-        Option("--jobs", min=1, max=MOST_WORKERS, help="With --prove: cases and lemmas at a time.  [1]"),
+        Option(
+            "--jobs",
+            min=1,
+            max=MOST_WORKERS,
+            help="With --prove: number of processes (default: 1).",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Searches for operands on which two instructions or units differ, and shows the shortest example."""
+    """Searches for operands on which two instructions or units differ, and shows the shortest example.
+
+    Exit status: 0 done, whether they differ or not. With --prove: 0 proved equal, 1 different, 2 not decided.
+    """
     from golden.catalog.lookup import resolve
     from golden.cli import compared
 
     for name, given in (("seconds", seconds), ("jobs", jobs)):
         if given is not None and not prove:
-            raise typer.BadParameter(f"only --prove has {name}", param_hint=f"--{name}")
+            raise typer.BadParameter("can be used only with --prove", param_hint=f"--{name}")
     proof = (seconds or 120.0, jobs or 1) if prove else None
     with progress_bar() as progress:
         result = _search(resolve(first), resolve(second), seed, budget, proof, progress)
@@ -511,7 +558,7 @@ def _search(
 
 @_own.command()
 def algorithms(as_json: Json = False) -> None:
-    """Lists the algorithms of spec/algorithms."""
+    """Lists the algorithms of which instructions are made."""
     from golden.cli import lists
 
     if as_json:
@@ -535,11 +582,18 @@ def formats_command(as_json: Json = False) -> None:
 def spec_check(
     file: Annotated[
         Path,
-        Argument(help="The YAML file of your unit, or a file of the spec folder.", show_default=False),
+        Argument(
+            metavar="FILE",
+            help="The YAML file of your unit, or a file of the spec folder.",
+            show_default=False,
+        ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Checks a YAML spec; complaints give file, line, key and what was expected."""
+    """Checks a YAML spec. An error gives the file, the line, the key and what was expected.
+
+    Exit status: 0 valid, 2 invalid.
+    """
     from golden.cli import lists
 
     report = lists.check_spec(file)

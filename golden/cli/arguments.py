@@ -19,23 +19,26 @@ from typer import Argument, Option
 
 from golden.cli import completion
 
-_NAME = "architecture:instruction, or the .yaml file of a unit."
+_NAME = "architecture:instruction (hopper:HMMA.16816.F32), or the .yaml file of a unit."
 
 Name = Annotated[
     str,
     Argument(metavar="NAME", help=_NAME, autocompletion=completion.instruction, show_default=False),
 ]
 OptionalName = Annotated[
-    str | None, Argument(metavar="[NAME]", help=_NAME, autocompletion=completion.instruction)
+    str | None, Argument(metavar="NAME", help=_NAME, autocompletion=completion.instruction)
 ]
 Arch = Annotated[
     str | None,
     Option(
-        "--arch", help="Architecture of NAME.", autocompletion=completion.architecture, show_default=False
+        "--arch",
+        help="Architecture of NAME, if NAME is an instruction alone.",
+        autocompletion=completion.architecture,
+        show_default=False,
     ),
 ]
-Json = Annotated[bool, Option("--json", help="Print JSON for machines.")]
-Seed = Annotated[int, Option("--seed", min=0, help="Seed of the operands.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Seed = Annotated[int, Option("--seed", min=0, help="Seed of the random operands.")]
 
 
 @dataclass(frozen=True)

@@ -17,59 +17,68 @@ def dissect(
         str,
         Argument(
             metavar="BLACKBOX",
-            help="python:file.py:function, program:COMMAND, gpu:NAME, dut.yaml, architecture:NAME, "
-            "unit.yaml; or recorded results: captured:architecture:NAME, recording:FILE.",
+            help="What to run: python:file.py:function, program:COMMAND, gpu:NAME, a dut.yaml, "
+            "architecture:NAME or unit.yaml. Or recorded results: captured:architecture:NAME, "
+            "recording:FILE.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path | None, Option("--out", help="Write the unit's YAML here.")] = None,
+    out: Annotated[Path | None, Option("--out", help="Write the specification to this .yaml file.")] = None,
     report: Annotated[
         list[Path] | None,
-        Option("--report", help="Write the report here: .md, .html or .pdf; may be given several times."),
+        Option("--report", help="Also write the report to this file: .md, .html or .pdf. Can be repeated."),
     ] = None,
     formats: Annotated[
         str | None,
         Option(
             "--formats",
-            help="Functions and programs: formats, a=f16,b=f16,c=f32,d=f32; b and c may be missing.",
+            help="Of a function or program: formats, such as a=f16,b=f16,c=f32,d=f32. b and c are optional.",
         ),
     ] = None,
     k: Annotated[
-        int | None, Option("--k", min=1, help="Functions and programs: products of a dot product.")
+        int | None,
+        Option("--k", min=1, help="Of a function or program: number of products in a dot product."),
     ] = None,
     scale_block: Annotated[
         int | None,
-        Option("--scale-block", min=1, help="With block scales: elements that share a scale."),
+        Option(
+            "--scale-block",
+            min=1,
+            help="Number of elements that share a block scale (default: no block scales).",
+        ),
     ] = None,
     pattern: Annotated[
-        str | None, Option("--pattern", help="With a sparse a: 2:4, 1:2 or 4:8 pairs.")
+        str | None, Option("--pattern", help="Pattern of a sparse a: 2:4, 1:2 or 4:8 pairs (default: dense).")
     ] = None,
-    modes: Annotated[int | None, Option("--modes", help="With an operand mode: the number of modes.")] = None,
+    modes: Annotated[
+        int | None, Option("--modes", help="Number of modes, if the black box has an operand mode.")
+    ] = None,
     state: Annotated[
-        bool, Option("--state", help="A unit that keeps its accumulator: clear instead of c.")
+        bool, Option("--state", help="The black box keeps its accumulator: it takes clear, not c.")
     ] = False,
-    seconds: Annotated[float, Option("--seconds", help="Seconds in which dot products run on the box.")] = 60,
+    seconds: Annotated[float, Option("--seconds", help="Seconds in which the black box runs.")] = 60,
     asks: Annotated[
-        int, Option("--asks", min=500, help="Limit on the dot products that run on the box.")
+        int, Option("--asks", min=500, help="Largest number of dot products that the black box runs.")
     ] = 400_000,
     seed: Seed = 0,
     resume: Annotated[
         Path | None,
         Option(
             "--continue",
-            help="Save the state of the search to this file; if the file exists, continue from it.",
+            help="File of the search's state. If it exists, the search continues from it.",
         ),
     ] = None,
     near: Annotated[
         str | None,
-        Option("--near", help="What it should be, architecture:NAME or unit.yaml; the search begins there."),
+        Option("--near", help="Begin the search at this unit: architecture:NAME or unit.yaml."),
     ] = None,
     solver: Annotated[
         float,
         Option(
             "--solver",
             min=0,
-            help="Seconds of --seconds for a solver that separates candidates which fit all answers.",
+            help="Seconds, out of --seconds, for a solver that looks for operands on which the remaining "
+            "candidates differ.",
         ),
     ] = 0.0,
     timings: Timings = False,
@@ -77,8 +86,8 @@ def dissect(
 ) -> None:
     """Finds the specification of a black box by running it.
 
-    Exit status: 0 explained; 1 the best candidate still differs, or a limit ended the check; 2 no candidate,
-    or `--out` could not be written: standard error says why.
+    It prints a report. Exit status: 0 found; 1 the best candidate still differs, or a limit ended its check;
+    2 an error, no candidate, or one that --out cannot hold.
     """
     from golden.catalog.lookup import resolve
     from golden.errors import OperandError

@@ -20,12 +20,14 @@ _FORMS = ["md", "html", "pdf", "json"]
 
 
 def build(
-    out: Annotated[Path, Option("--out", help="Folder for the site: new, empty, or an earlier site.")] = Path(
+    out: Annotated[Path, Option("--out", help="Folder of the site: new, empty, or an earlier site.")] = Path(
         "site"
     ),
     jobs: Annotated[
         int | None,
-        Option("--jobs", min=1, max=MOST_WORKERS, help="Processes (default: one for each processor)."),
+        Option(
+            "--jobs", min=1, max=MOST_WORKERS, help="Number of processes (default: one for each processor)."
+        ),
     ] = None,
     vectors: Annotated[
         bool, Option("--vectors", help="Also copy the recorded vectors into the site (45 MB).")
@@ -35,7 +37,8 @@ def build(
 ) -> None:
     """Builds a static site of the specs, studies and guides.
 
-    The site has a search, a light and a dark theme, and loads nothing from other hosts."""
+    The site has a search, a light and a dark theme, and loads nothing from other hosts.
+    """
     from golden.publish import site
 
     with progress_bar() as progress:
@@ -60,10 +63,10 @@ def _say_without_explorer() -> None:
 
 def explorer(
     out: Annotated[
-        Path, Option("--out", help="Folder for the page: new, empty, or an earlier explorer.")
+        Path, Option("--out", help="Folder of the page: new, empty, or an earlier explorer.")
     ] = Path("explorer"),
 ) -> None:
-    """Builds the explorer alone: one page that computes dot products in the browser, without a server."""
+    """Builds the explorer: one page that computes dot products in the browser, without a server."""
     from golden.publish.explorer import build
 
     files = build.build(out)
@@ -73,12 +76,13 @@ def explorer(
 
 def check(
     folder: Annotated[
-        Path, Argument(metavar="SITE", help="A site that docs build made.", show_default=False)
+        Path, Argument(metavar="SITE", help="Folder that docs build wrote.", show_default=False)
     ],
 ) -> None:
     """Checks whether a site is up to date with the specs, timings, pages and vectors.
 
-    Exit status: 0 up to date, 1 stale."""
+    Exit status: 0 up to date, 1 out of date.
+    """
     from golden.publish import stale
 
     changes = stale.changes(folder)
@@ -104,7 +108,7 @@ def export(
         str, Option("--format", help="md, html, pdf or json.", autocompletion=lambda: _FORMS)
     ] = "md",
     out: Annotated[
-        Path | None, Option("--out", help="Write to a file instead of stdout; a pdf goes to NAME.pdf.")
+        Path | None, Option("--out", help="File to write (default: stdout; of pdf, NAME.pdf).")
     ] = None,
 ) -> None:
     """Writes one instruction, unit or architecture as a document."""
@@ -112,10 +116,12 @@ def export(
 
 
 def notebook(
-    page: Annotated[str, Argument(metavar="PAGE", help="A page of docs/, such as gemm.", show_default=False)],
-    out: Annotated[Path | None, Option("--out", help="The file to write (default: PAGE.ipynb).")] = None,
+    page: Annotated[
+        str, Argument(metavar="PAGE", help="Name of a page in docs/, such as gemm.", show_default=False)
+    ],
+    out: Annotated[Path | None, Option("--out", help="File to write (default: PAGE.ipynb).")] = None,
 ) -> None:
-    """Writes a guide as a Jupyter notebook: its code as cells, with the output that the page shows."""
+    """Writes a page of the documentation as a Jupyter notebook, with the output of its code."""
     from golden.files.output import write_text
     from golden.publish import guides
 

@@ -153,9 +153,9 @@ def export(
         str,
         Argument(
             metavar="FORMAT",
-            help="yaml: a unit to edit. sv: synthesizable SystemVerilog. c: a header for emulators, also of "
-            "a whole architecture. dpi: a DPI-C model for simulators. uvm: an environment for the unit of a "
-            "dut.yaml. docs: a document, also of a whole architecture. Without a FORMAT: the specification.",
+            help="yaml: a unit to edit. sv: synthesizable SystemVerilog. c: a C header, also of a whole "
+            "architecture. dpi: a DPI-C model for simulators. uvm: a UVM environment; NAME is a dut.yaml. "
+            "docs: a document, also of a whole architecture. Without FORMAT: the specification.",
             autocompletion=completion.instruction,
             show_default=False,
         ),
@@ -164,7 +164,7 @@ def export(
         str | None,
         Argument(
             metavar="NAME",
-            help="architecture:instruction, or the .yaml file of a unit.",
+            help="architecture:instruction (hopper:HMMA.16816.F32), or the .yaml file of a unit.",
             autocompletion=completion.instruction,
             show_default=False,
         ),
@@ -173,23 +173,29 @@ def export(
         str | None,
         Option(
             "--format",
-            help="docs: md, html, pdf or json. Without FORMAT: md, json or program (for the explorer).",
+            help="Of docs: md, html, pdf or json. Without FORMAT: md, json or program (JSON of the "
+            "compiled steps). Default: md.",
             autocompletion=lambda: ["md", "html", "pdf", "json", "program"],
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        Option("--out", help="Write this file instead of stdout; dpi, sv, uvm: this folder."),
+        Option("--out", help="File to write (default: stdout). Of dpi, sv and uvm: folder to write."),
     ] = None,
     prefix: Annotated[
-        str | None, Option("--prefix", help="c, dpi, uvm: start of all names (default: NAME's).")
+        str | None,
+        Option("--prefix", help="Of c, dpi and uvm: prefix of all names (default: made from NAME)."),
     ] = None,
     pipeline: Annotated[
         str | None,
-        Option("--pipeline", help="sv: a register after each of these steps, such as align,sum."),
+        Option("--pipeline", help="Of sv: put a register after each of these steps, such as align,sum."),
     ] = None,
     synth: Annotated[
-        bool, Option("--synth", help="sv: also cells and longest path, by Yosys' generic synthesis.")
+        bool,
+        Option(
+            "--synth",
+            help="Of sv: also print the number of cells and the longest path, from Yosys' synthesis.",
+        ),
     ] = False,
     arch: Arch = None,
 ) -> None:

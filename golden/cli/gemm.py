@@ -18,22 +18,28 @@ if TYPE_CHECKING:
     from golden.kernels.plan import Plan
     from golden.kernels.sampling import SearchResult
 
-_A = Annotated[Path, Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
+_A = Annotated[Path, Option("--a", help="A (M, K), .npy: codes, or NumPy floats.")]
 _B = Annotated[Path, Option("--b", help="B (K, N), .npy.")]
-_C = Annotated[Path | None, Option("--c", help="C (M, N), .npy, of D's format.")]
-_Metadata = Annotated[Path | None, Option("--metadata", help="Nibbles (M, K/chunk) of a sparse A, .npy.")]
+_C = Annotated[Path | None, Option("--c", help="C (M, N), .npy, in D's format (default: zeros).")]
+_Metadata = Annotated[
+    Path | None, Option("--metadata", help="Metadata of a sparse A, groups of 4 bits (M, K/chunk), .npy.")
+]
 _ScaleA = Annotated[
     Path | None, Option("--scale-a", help="Scales of A, .npy: f32, or codes of block scales.")
 ]
 _ScaleB = Annotated[Path | None, Option("--scale-b", help="Scales of B, .npy.")]
-_Bias = Annotated[Path | None, Option("--bias", help="Bias (M,) or (N,), .npy, of D's format.")]
+_Bias = Annotated[
+    Path | None, Option("--bias", help="Bias (M,) or (N,), .npy, in D's format (default: none).")
+]
 
 
 def run(
     plan: Annotated[
         str,
         Option(
-            "--plan", help="A .yaml file (plan or unit), architecture:plan (gemm plans), or :instruction."
+            "--plan",
+            help="How to add: architecture:plan (see gemm plans), architecture:instruction, or the .yaml "
+            "file of a plan or unit.",
         ),
     ],
     a: _A,
@@ -45,17 +51,21 @@ def run(
     bias: _Bias = None,
     out: Annotated[Path | None, Option("--out", help="Write D to this .npy file.")] = None,
     against: Annotated[
-        Path | None, Option("--against", help="Compare with this D; status 1 if a bit differs.")
+        Path | None,
+        Option("--against", help="Compare the result with this D, .npy. Exit status 1 if a bit differs."),
     ] = None,
 ) -> None:
-    """Computes a whole matrix product by an accumulation plan, bit for bit."""
+    """Computes a whole matrix product in the order of a plan, bit for bit.
+
+    Exit status: 0 done, 1 the result differs from --against.
+    """
     from golden.files import output
     from golden.files.npyfile import read_array
     from golden.kernels.plan_files import any_plan
     from golden.kernels.product import gemm
 
     if out is None and against is None:
-        raise typer.BadParameter("neither --out nor --against was given, expected where D goes")
+        raise typer.BadParameter("neither --out nor --against was given, expected one of them")
     if out is not None:
         output.check(out)
     chosen = any_plan(plan)
@@ -102,33 +112,41 @@ def _compare(d: Any, wanted: Any, fmt: str, name: str) -> None:
 
 
 def plan(
-    a: Annotated[Path | None, Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")] = None,
+    a: Annotated[Path | None, Option("--a", help="A (M, K), .npy: codes, or NumPy floats.")] = None,
     b: Annotated[Path | None, Option("--b", help="B (K, N), .npy.")] = None,
-    d: Annotated[Path | None, Option("--d", help="D (M, N), .npy: the results of the kernel.")] = None,
+    d: Annotated[Path | None, Option("--d", help="D (M, N), .npy: the result of the kernel.")] = None,
     metadata: _Metadata = None,
     scale_a: _ScaleA = None,
     scale_b: _ScaleB = None,
     c: _C = None,
     bias: _Bias = None,
-    alpha: Annotated[str, Option("--alpha", help="Factor of the product, such as 0.5 or 1/3.")] = "1",
-    beta: Annotated[str, Option("--beta", help="Factor of C.")] = "1",
+    alpha: Annotated[
+        str, Option("--alpha", help="Factor of the product, a number such as 0.5 or 1/3.")
+    ] = "1",
+    beta: Annotated[str, Option("--beta", help="Factor of C, a number.")] = "1",
     ask: Annotated[
         str | None,
         Option(
             "--ask",
-            help="python:file.py:function(A, B) -> D on raw codes, instead of files: a kernel to run.",
+            help="A kernel to run, instead of the files: python:file.py:function. It takes the codes of A "
+            "and B and returns the codes of D.",
         ),
     ] = None,
-    shape: Annotated[str, Option("--shape", help="Shape MxNxK with which the kernel is called.")] = "",
-    arch: Annotated[str, Option("--arch", help="The architecture whose instructions are tried.")] = "",
-    formats: Annotated[str, Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")] = "",
+    shape: Annotated[
+        str, Option("--shape", help="With --ask: shape MxNxK of the products that the kernel computes.")
+    ] = "",
+    arch: Annotated[str, Option("--arch", help="Architecture whose instructions are tried; required.")] = "",
+    formats: Annotated[
+        str, Option("--formats", help="Formats of files that hold codes, such as a=e4m3,b=e4m3,d=bf16.")
+    ] = "",
     out: Annotated[Path | None, Option("--out", help="Write the plan to this .yaml file.")] = None,
     timings: Timings = False,
     as_json: Json = False,
 ) -> None:
-    """Finds the plan by which a kernel computed D = A @ B.
+    """Finds the plan, the order of additions, with which a kernel computed D = A @ B.
 
-    Exit status: 0 found, 1 no known plan gives these bits."""
+    Exit status: 0 found, 1 no known plan gives these bits.
+    """
     from golden.catalog.resolver import resolver
     from golden.files import output
     from golden.files.function import named_function
@@ -140,18 +158,21 @@ def plan(
     if out is not None:
         output.check(out)
     if not arch:
-        raise typer.BadParameter("it is missing, expected an architecture", param_hint="--arch")
+        raise typer.BadParameter("missing, expected an architecture", param_hint="--arch")
     files = {"--a": a, "--b": b, "--d": d}
     if any(path is None for path in files.values()) if ask is None else any(files.values()):
         raise typer.BadParameter("expected all of --a, --b and --d, or --ask alone", param_hint="--d")
     if (ask is None) != (not shape):
-        raise typer.BadParameter("only --ask takes a shape", param_hint="--shape")
+        raise typer.BadParameter("--ask and --shape can only be given together", param_hint="--shape")
     known, arch = _formats(formats), resolver().called(arch)
     paths = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "C": c, "bias": bias}
     given = {name: read_array(path) for name, path in paths.items() if path is not None}
     factors = _factor(alpha, "--alpha"), _factor(beta, "--beta")
     if (given or factors != (1, 1)) and ask is not None:
-        raise typer.BadParameter("a kernel runs products of A and B alone", param_hint="--ask")
+        raise typer.BadParameter(
+            "the kernel takes only A and B, expected no other operands and no --alpha or --beta",
+            param_hint="--ask",
+        )
     with progress_bar() as progress:
         if ask is None:
             assert a is not None and b is not None and d is not None
@@ -178,7 +199,7 @@ def _factor(text: str, option: str) -> float:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError, OverflowError):
         raise typer.BadParameter(
-            f"'{text}' is no number, expected such as 0.5 or 1/3", param_hint=option
+            f"'{text}' is not a number, expected one such as 0.5 or 1/3", param_hint=option
         ) from None
 
 
@@ -186,7 +207,9 @@ def _formats(text: str) -> dict[str, str]:
     pairs = [word.partition("=") for word in text.split(",") if word]
     wrong = next((word for word, equals, _ in pairs if not equals), None)
     if wrong is not None:
-        raise typer.BadParameter(f"'{wrong}' in --formats, expected such as a=f16,b=f16,d=f32")
+        raise typer.BadParameter(
+            f"'{wrong}', expected formats such as a=f16,b=f16,d=f32", param_hint="--formats"
+        )
     return {name.strip(): fmt.strip() for name, _, fmt in pairs}
 
 
@@ -238,10 +261,12 @@ def _plan_dict(one: Plan) -> dict[str, Any]:
 
 
 def plans(
-    arch: Annotated[str | None, Argument(help="Only this architecture.", show_default=False)] = None,
+    arch: Annotated[
+        str | None, Argument(metavar="ARCH", help="Only plans of this architecture.", show_default=False)
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Lists the named plans: the orders in which kernels of libraries add, with the evidence."""
+    """Lists the plans, which are the orders in which kernels of libraries add, with their evidence."""
     from golden.catalog.architectures import architectures
     from golden.kernels.plan_files import plans as named
 

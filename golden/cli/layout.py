@@ -1,4 +1,4 @@
-"""The command `mmagold layout`: where an element of an operand lies, in registers or in shared memory."""
+"""The command `mmagold layout`: the place of each element of an operand, in registers or in memory."""
 
 from __future__ import annotations
 
@@ -51,39 +51,57 @@ class _Question:
 def layout(
     name: Annotated[
         str,
-        Argument(metavar="NAME", help="architecture:instruction.", autocompletion=completion.instruction),
+        Argument(
+            metavar="NAME",
+            help="architecture:instruction (hopper:HMMA.16816.F32).",
+            autocompletion=completion.instruction,
+            show_default=False,
+        ),
     ],
     operand: Annotated[
         str,
-        Option("--operand", help="a, b, c, d, scale_a or scale_b.", autocompletion=lambda: list(_OPERANDS)),
+        Option(
+            "--operand",
+            help="The operand: a, b, c, d, scale_a or scale_b.",
+            autocompletion=lambda: list(_OPERANDS),
+        ),
     ] = "a",
     row: Annotated[
         int | None,
-        Option("--row", min=0, help="Row of the operand's matrix; for scales, the row of A or column of B."),
+        Option(
+            "--row",
+            min=0,
+            help="Find the element in this row (of scale_a, row of A; of scale_b, column of B).",
+        ),
     ] = None,
     column: Annotated[
         int | None,
-        Option("--column", min=0, help="Column of the operand's matrix; for scales, the block of K."),
+        Option("--column", min=0, help="Find the element in this column (of scales, block of K)."),
     ] = None,
-    lane: Annotated[int | None, Option("--lane", min=0, help="Which element lies in this lane ...")] = None,
-    register: Annotated[int | None, Option("--register", min=0, help="... and this register.")] = None,
+    lane: Annotated[int | None, Option("--lane", min=0, help="Find the elements in this lane.")] = None,
+    register: Annotated[
+        int | None,
+        Option("--register", min=0, help="Find the elements in this register (with --tensor, column)."),
+    ] = None,
     swizzle: Annotated[
         int | None,
-        Option("--swizzle", help="Shared memory with a swizzle of 32, 64 or 128 bytes; 0: no swizzle."),
+        Option("--swizzle", help="In shared memory with a swizzle of 32, 64 or 128 bytes, or 0 for none."),
     ] = None,
     by_column: Annotated[
-        bool, Option("--mn-major", help="Shared memory in which M (or N) is contiguous, not K.")
+        bool, Option("--mn-major", help="In shared memory where M (or N) is contiguous, not K.")
     ] = False,
     address: Annotated[
-        int | None, Option("--address", min=0, help="Which element lies at this byte of shared memory.")
+        int | None, Option("--address", min=0, help="Find the element at this byte of shared memory.")
     ] = None,
-    tensor: Annotated[bool, Option("--tensor", help="Tensor memory; --register is its column.")] = False,
+    tensor: Annotated[bool, Option("--tensor", help="In tensor memory.")] = False,
     arch: Arch = None,
     as_json: Json = False,
 ) -> None:
-    """Shows where an element lies in registers, shared or tensor memory, or which element lies there.
+    """Finds the place of an element in registers, shared memory or tensor memory, or the element at a place.
 
-    Without a place it draws the whole operand."""
+    Expects --row and --column, or --lane and --register, or --address. Without these it prints a table of the
+    operand.
+    """
     from golden.catalog.lookup import resolve
     from golden.errors import OperandError, nearest
 
@@ -96,7 +114,7 @@ def layout(
         raise OperandError("expected --row and --column together, and --lane and --register together")
     in_shared = swizzle is not None or by_column or address is not None
     if tensor and in_shared:
-        raise OperandError("--tensor is tensor memory, expected no option for shared memory with it")
+        raise OperandError("--tensor cannot be combined with an option of shared memory")
     question = _Question(ins, operand, row, column, lane, register, address, swizzle or 0, by_column)
     if tensor:
         places = _tensor(question)

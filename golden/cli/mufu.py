@@ -18,21 +18,28 @@ def mufu(
     arch: Annotated[
         str,
         Argument(
-            metavar="ARCH", help="Architecture or card: hopper, h100.", autocompletion=completion.architecture
+            metavar="ARCH",
+            help="Architecture or card, such as hopper or h100.",
+            autocompletion=completion.architecture,
         ),
     ],
     name: Annotated[
         str | None,
         Argument(
-            metavar="[FUNCTION]", help="The function, such as ex2.approx.ftz.f32; without it, lists all."
+            metavar="FUNCTION",
+            help="The function, such as ex2.approx.ftz.f32. Without it, the command lists the functions.",
         ),
     ] = None,
     codes: Annotated[
-        list[str] | None, Argument(metavar="[CODES]...", help="Operands as codes, such as 0x3f800000.")
+        list[str] | None,
+        Argument(
+            metavar="CODE",
+            help="Codes of the operands, such as 0x3f800000. Without them, the function is described.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Computes a function of the special-function unit bit for bit, or lists the functions.
+    """Computes a function of the special-function unit (MUFU) bit for bit, or lists the functions.
 
     The functions are 2^x, log2, 1/x, roots, sine, cosine and tanh.
     """

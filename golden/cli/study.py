@@ -26,23 +26,33 @@ def _complete(incomplete: str) -> list[str]:
 def study(
     name: Annotated[
         str | None,
-        Argument(metavar="[NAME]", help="The study; without it, lists all.", autocompletion=_complete),
+        Argument(
+            metavar="NAME",
+            help="Name of the study. Without NAME, the command lists the studies.",
+            autocompletion=_complete,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         Option("--out", help="Folder for the text, the tables (CSV) and the figures (SVG and PNG)."),
     ] = None,
-    samples: Annotated[int | None, Option("--samples", help="Random samples of each experiment.")] = None,
+    samples: Annotated[
+        int | None,
+        Option(
+            "--samples",
+            help="Number of random samples of each experiment (default: as in the list of studies).",
+        ),
+    ] = None,
     gpu: Annotated[
         bool,
         Option(
             "--gpu",
-            help="Also run the study on the GPU in this machine, if the study allows it.",
+            help="Also run the study on the GPU in this machine. Not every study can.",
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Reproduces a finding of the papers on the models, next to the printed numbers."""
+    """Repeats a finding of a paper with the models, and prints the paper's numbers next to the results."""
     if name is None:
         _list(as_json)
         return

@@ -44,49 +44,63 @@ def vectors(
         str,
         Option(
             "--level",
-            help="dot: a dot product in each vector; tile: whole matrices; fragment: registers of the lanes.",
+            help="What a vector holds. dot: one dot product. tile: whole matrices. fragment: the registers "
+            "of all lanes.",
             autocompletion=lambda: ["dot", "tile", "fragment"],
         ),
     ] = "dot",
-    count: Annotated[int, Option("--count", min=0, help="Vectors to write.")] = 20_000,
+    count: Annotated[int, Option("--count", min=0, help="Number of vectors.")] = 20_000,
     seed: Seed = 1,
     kinds: Annotated[
         str | None,
-        Option("--kinds", help="Shares of the kinds of vectors, such as narrow=2,tie=1 (default: all)."),
+        Option(
+            "--kinds",
+            help="Kinds of operands and their shares, such as narrow=2,tie=1 (default: all kinds, see "
+            "--list-kinds).",
+        ),
     ] = None,
     format_: Annotated[
         str | None,
         Option(
             "--format",
-            help="readmemh, testfloat, npz, csv, jsonl or sv; default: by the suffix.",
+            help="readmemh, testfloat, npz, csv, jsonl or sv (default: by the suffix of --out).",
             autocompletion=lambda: ["readmemh", "testfloat", "npz", "csv", "jsonl", "sv"],
         ),
     ] = None,
     out: Annotated[
-        Path | None, Option("--out", help="File to write, with FILE.manifest.json next to it.")
+        Path | None,
+        Option("--out", help="File of the vectors. Its manifest is FILE.manifest.json next to it."),
     ] = None,
     signals: Annotated[
-        bool, Option("--signals", help="Add the intermediate values of every step (level dot).")
+        bool,
+        Option("--signals", help="Also write the intermediate values of every step; only with --level dot."),
     ] = False,
     check: Annotated[
-        Path | None, Option("--check", help="Check a file against its manifest instead.")
+        Path | None,
+        Option("--check", help="Check this file of vectors against its manifest, and write nothing."),
     ] = None,
     columns: Annotated[
         str | None,
         Option(
             "--columns",
-            help="With --check of a file without a manifest: its columns (a,b,c,d,flags; - skips one) or "
-            ".npz keys (a=x).",
+            help="With --check: compare the results of a file without a manifest with NAME. Its columns "
+            "(a,b,c,d,flags; - skips one), or .npz keys (a=x).",
         ),
     ] = None,
     mode: Annotated[
-        str | None, Option("--mode", help="Units with modes: only this mode, such as 0x3.")
+        str | None, Option("--mode", help="Only this mode of a unit with modes, such as 0x3 (default: all).")
     ] = None,
-    list_kinds: Annotated[bool, Option("--list-kinds", help="List the stimulus kinds.")] = False,
+    list_kinds: Annotated[bool, Option("--list-kinds", help="List the kinds of operands.")] = False,
     arch: Arch = None,
-    as_json: Annotated[bool, Option("--json", help="Print the manifest (or the kinds) as JSON.")] = False,
+    as_json: Annotated[
+        bool, Option("--json", help="Print the manifest, the comparison or the kinds as JSON.")
+    ] = False,
 ) -> None:
-    """Writes test vectors with expected results and a manifest, or checks a file of vectors."""
+    """Writes test vectors with expected results and a manifest, or checks a file of vectors.
+
+    Exit status: 0 done; 1 with --columns, a result in the file differs; 2 an error, or a file that does not
+    match its manifest.
+    """
     from golden.errors import OperandError
     from golden.vectors.files import format_of
 

@@ -23,27 +23,36 @@ SIZE_UNIT = 256
 
 def bench_kernels(
     out: Annotated[
-        Path | None, Option("--out", help="YAML file, such as spec/timing/hopper_h200_kernels.yaml.")
+        Path | None, Option("--out", help="YAML file to write, such as spec/timing/hopper_h200_kernels.yaml.")
     ] = None,
-    csv: Annotated[Path | None, Option("--csv", help="CSV file, a line for each kernel and size.")] = None,
+    csv: Annotated[
+        Path | None, Option("--csv", help="CSV file to write, with a line for each kernel and size.")
+    ] = None,
     arch: GpuArch = "hopper",
     only: Annotated[
-        str, Option("--only", metavar="TEXT", help="Only kernels whose name contains this.")
+        str, Option("--only", metavar="TEXT", help="Only kernels whose name contains this text.")
     ] = "",
     size: Annotated[
         list[int] | None,
-        Option("--size", min=SIZE_UNIT, help="Rows, columns and K; multiples of 256 (2048, 4096, 8192)."),
+        Option(
+            "--size",
+            min=SIZE_UNIT,
+            help="M, N and K of the products, a multiple of 256 (default: 2048, 4096 and 8192). Can be "
+            "repeated.",
+        ),
     ] = None,
-    runs: Annotated[int, Option("--runs", min=1, help="Runs of 10 ms for TFLOP/s; the median counts.")] = 9,
+    runs: Annotated[
+        int, Option("--runs", min=1, help="Number of runs, of 10 ms each. The result is their median.")
+    ] = 9,
     gpu: Gpu = 0,
     compile_only: Annotated[
-        bool, Option("--compile-only", help="Build and check the machine code; needs no GPU.")
+        bool,
+        Option("--compile-only", help="Only compile the kernels and check their machine code. Needs no GPU."),
     ] = False,
 ) -> None:
     """Measures the speed of whole matrix products with and without async copies, swizzle, TMA and wgmma.
 
-    Exit status: 0 done and every product as the model says, 1 a product is not, 2 something could not be
-    measured.
+    Exit status: 0 done, 1 a product differs from the model, 2 an error, or a kernel was not measured.
     """
     from golden.errors import no_match
     from hw_capture.cli.app import check_writable
@@ -57,13 +66,13 @@ def bench_kernels(
         raise no_match(f"kernel of {arch}", only, (variant.label for variant in known))
     sizes = list(dict.fromkeys(size or SIZES))
     if wrong := [one for one in sizes if one % SIZE_UNIT]:
-        raise typer.BadParameter(f"{wrong[0]} is no multiple of {SIZE_UNIT}", param_hint="--size")
+        raise typer.BadParameter(f"{wrong[0]}, expected a multiple of {SIZE_UNIT}", param_hint="--size")
     check_writable(out, csv)
     if compile_only:
         _report(chosen, target)
         return
     if out is None and csv is None:
-        raise typer.BadParameter("name a file", param_hint="--out")
+        raise typer.BadParameter("missing, expected a file in --out or --csv", param_hint="--out")
     from hw_capture.cli.timing_run import Run
 
     record(chosen, Run(arch, gpu, runs, out, csv), sizes)
@@ -97,9 +106,9 @@ def _report(chosen: list[Variant], target: str) -> None:
             else:
                 wrong += 1
                 typer.echo(item[1])
-    typer.echo(f"{target}: {len(chosen) - wrong} of {len(chosen)} kernels hold what they have to")
+    typer.echo(f"{target}: {len(chosen) - wrong} of {len(chosen)} kernels have the expected instructions")
     if wrong:
-        raise HwError(f"{wrong} of {len(chosen)} kernels do not hold what they have to")
+        raise HwError(f"{wrong} of {len(chosen)} kernels do not have the expected instructions")
 
 
 def _measure(chosen: list[Variant], requested: Run, sizes: Sequence[int]) -> Result:
@@ -130,6 +139,6 @@ def _summary(result: Result) -> None:
     left_out = result.conditions.left_out
     for label, reason in left_out.items():
         typer.echo(f"left out: {label}: {reason}", err=True)
-    typer.echo(f"{sum(p.checked for p in result.points):,} elements of D are as the model says")
+    typer.echo(f"{sum(p.checked for p in result.points):,} elements of D equal the model")
     if missing := [label for label in left_out if not label.startswith("cublas")]:
         raise HwError(f"{len(missing)} kernels were not measured, such as {missing[0]}")

@@ -32,7 +32,9 @@ def pattern(text: str | None) -> Callable[[str], bool] | None:
     try:
         expression = re.compile(text)
     except re.error as error:
-        raise typer.BadParameter(f"'{text}' is no regular expression: {error}", param_hint="--only") from None
+        raise typer.BadParameter(
+            f"'{text}' is not a regular expression: {error}", param_hint="--only"
+        ) from None
     return lambda name: expression.search(name) is not None
 
 
@@ -49,36 +51,48 @@ def _columns(text: str | None) -> tuple[int, ...] | None:
     try:
         return None if text is None else tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"'{text}' is not numbers with commas between", param_hint="--n") from None
+        raise typer.BadParameter(
+            f"'{text}', expected numbers separated by commas, such as 8,64", param_hint="--n"
+        ) from None
 
 
 def capture(
     arch: Annotated[
-        str, Option("--arch", help="An architecture (hopper), a card (h100) or a target (sm_90a).")
+        str, Option("--arch", help="Architecture (hopper), card (h100) or compiler target (sm_90a).")
     ],
     out: Annotated[
-        Path | None, Option("--out", help="Folder for files and manifest, such as vectors/hopper.")
+        Path | None,
+        Option(
+            "--out",
+            help="Folder of the recorded files and their manifest, such as vectors/hopper. Required without "
+            "--compile-only.",
+        ),
     ] = None,
     only: OnlyRegex = None,
-    n: Annotated[str | None, Option("--n", help="Only these N of wgmma and tcgen05, such as 8,64.")] = None,
+    n: Annotated[str | None, Option("--n", help="Of wgmma and tcgen05: only these N, such as 8,64.")] = None,
     seed: Seed = 1,
-    per_kind: Annotated[int, Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
-    max_mib: Annotated[int, Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
+    per_kind: Annotated[
+        int, Option("--per-kind", min=1, help="Number of tiles of each kind of operands.")
+    ] = 1,
+    max_mib: Annotated[
+        int, Option("--max-mib", min=1, help="Largest size of all files together, in MiB.")
+    ] = 40,
     gpu: Gpu = 0,
-    jobs: Annotated[int, Option("--jobs", min=1, max=MOST_WORKERS, help="Compilers at a time.")] = max(
-        1, min(os.cpu_count() or 1, 16)
-    ),
+    jobs: Annotated[
+        int, Option("--jobs", min=1, max=MOST_WORKERS, help="Number of compilers that run in parallel.")
+    ] = max(1, min(os.cpu_count() or 1, 16)),
     compile_only: Annotated[
-        bool, Option("--compile-only", help="Build and check the SASS; needs no GPU.")
+        bool,
+        Option("--compile-only", help="Only compile the kernels and check their machine code. Needs no GPU."),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Records results of the GPU in this machine, or of its CPU (--arch sapphire_rapids).
 
-    The files have a manifest. A second call continues where the first one stopped.
+    It writes files and their manifest to --out. A second call continues where the first one stopped.
 
-    Exit status: 0 done, 1 a new result or a kernel differs from the spec, 2 something
-    gave no result.
+    Exit status: 0 done, 1 a new result or a kernel differs from the specification, 2 an error, or an
+    instruction was not recorded.
     """
     from golden.catalog.architectures import get_architecture
     from golden.catalog.resolver import resolver
@@ -92,7 +106,7 @@ def capture(
     if machine.architecture_runs_here(architecture):
         if compile_only or n:
             raise typer.BadParameter(
-                "a CPU has neither kernels to compile nor a choice of N", param_hint="--arch"
+                f"'{arch}' is a CPU, which has no --compile-only and no --n", param_hint="--arch"
             )
         _capture_cpu(architecture, out, only, options, as_json)
         return
@@ -104,7 +118,7 @@ def capture(
         _compile_only(chosen, left, target, jobs, as_json)
         return
     if out is None:
-        raise typer.BadParameter("name a folder, such as vectors/hopper", param_hint="--out")
+        raise typer.BadParameter("missing, expected a folder such as vectors/hopper", param_hint="--out")
     from hw_capture.gpu import device, hip_device
     from hw_capture.record.capture import capture as record
     from hw_capture.record.runner import GpuRunner
@@ -126,7 +140,9 @@ def _capture_cpu(
     from hw_capture.cpu import machine as cpu_capture
 
     if out is None:
-        raise typer.BadParameter("name a folder, such as vectors/sapphire_rapids", param_hint="--out")
+        raise typer.BadParameter(
+            "missing, expected a folder such as vectors/sapphire_rapids", param_hint="--out"
+        )
     matching = pattern(only)
     everything = golden.instructions(architecture)
     chosen = [ins for ins in everything if machine.supported(ins) and (not matching or matching(ins.name))]
@@ -224,24 +240,30 @@ def _row(one: Any) -> dict[str, Any]:
 
 
 def verify(
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path("vectors"),
+    folder: Annotated[
+        Path, Argument(metavar="FOLDER", help="Folder of recorded vectors: vectors or vectors/hopper.")
+    ] = Path("vectors"),
     only: OnlyRegex = None,
     reference: Annotated[
         int,
-        Option("--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them."),
+        Option(
+            "--reference",
+            min=0,
+            help="Number of dot products of each tile that the slow reference model also computes (0: all).",
+        ),
     ] = 1,
     layouts: Annotated[
         bool,
         Option(
             "--layouts",
-            help="Plant wrong register layouts instead; the recorded results must refute each one.",
+            help="Replay with wrong register layouts, to show that the recorded results refute each of them.",
         ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Replays captured vectors through both models, without a GPU.
+    """Computes recorded vectors again with both models, and compares the results. Needs no GPU.
 
-    Exit status: 0 equal, 1 not equal, 2 could not run.
+    Exit status: 0 equal, 1 a result differs (--layouts: a wrong layout is not refuted), 2 an error.
     """
     from hw_capture.record.verify import verify as replay
 

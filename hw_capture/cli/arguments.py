@@ -19,10 +19,11 @@ def architecture(word: str) -> str:
 
 
 GpuArch = Annotated[str, Option("--arch", callback=architecture, help="Architecture of the GPU.")]
-Gpu = Annotated[int, Option("--gpu", min=0, help="Number of the GPU.")]
+Gpu = Annotated[int, Option("--gpu", min=0, help="Index of the GPU.")]
 OnlyRegex = Annotated[
-    str | None, Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
+    str | None,
+    Option("--only", metavar="REGEX", help="Only instructions whose name matches this regular expression."),
 ]
 OnlyText = Annotated[
-    str, Option("--only", metavar="TEXT", help="Only instructions whose name contains this.")
+    str, Option("--only", metavar="TEXT", help="Only instructions whose name contains this text.")
 ]

@@ -29,47 +29,62 @@ if TYPE_CHECKING:
 def campaign(
     names: Annotated[
         list[str] | None,
-        Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'."),
+        Argument(
+            metavar="NAME",
+            help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'.",
+        ),
     ] = None,
-    arch: Annotated[str, Option(callback=architecture, help="Architecture of the instructions.")] = "hopper",
+    arch: Annotated[
+        str, Option(callback=architecture, help="Architecture or card of the instructions.")
+    ] = "hopper",
     dots: Annotated[
         float,
         Option(
             min=1,
             max=1e18,
-            help="Dot products of each instruction, including the ones already in the report.",
+            help="Number of dot products of each instruction, with the ones already in the report.",
         ),
     ] = 1e9,
-    seconds: Annotated[float, Option(min=0, help="Seconds for each instruction at most.")] = 60.0,
-    limit: Annotated[float, Option(min=0, help="Seconds for all instructions at most.")] = 1e9,
-    seed: Annotated[int, Option(min=0, max=(1 << 64) - 1, help="Seed of the operands.")] = 1,
+    seconds: Annotated[float, Option(min=0, help="Largest number of seconds for each instruction.")] = 60.0,
+    limit: Annotated[float, Option(min=0, help="Largest number of seconds for all instructions.")] = 1e9,
+    seed: Annotated[int, Option(min=0, max=(1 << 64) - 1, help="Seed of the random operands.")] = 1,
     kind: Annotated[
-        str, Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")
+        str, Option(help="Kind of operands; all: every kind in turn; exhaustive: all pairs of codes.")
     ] = "all",
-    out: Annotated[Path | None, Option(help="Report (.json); an existing report is continued.")] = None,
-    markdown: Annotated[Path | None, Option(help="The same report as a page.")] = None,
-    fault: Annotated[
-        list[str] | None, Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")
+    out: Annotated[
+        Path | None, Option(help="File of the report (.json). If it exists, the campaign continues it.")
     ] = None,
-    jobs: Annotated[int, Option(min=1, max=MOST_WORKERS, help="Compilations at a time.")] = 4,
+    markdown: Annotated[Path | None, Option(help="Also write the report to this file, as Markdown.")] = None,
+    fault: Annotated[
+        list[str] | None, Option(help="Plant a fault in the golden model: KEY=VALUE. Can be repeated.")
+    ] = None,
+    jobs: Annotated[
+        int, Option(min=1, max=MOST_WORKERS, help="Number of compilers that run in parallel.")
+    ] = 4,
     scheduler: Annotated[
         str | None,
         Option(
             "--scheduler",
-            help="Run in shards on the workers of the Dask scheduler at this address, or 'local'; needs "
-            "--dots.",
+            help="Run on the workers of the Dask scheduler at this address, or on a 'local' one. Requires "
+            "--out.",
         ),
     ] = None,
-    shard: Annotated[float, Option(min=1, max=1e15, help="Dot products of a shard.")] = 1e10,
-    gpus: Annotated[int, Option(min=1, max=1024, help="Workers of a local scheduler, a GPU each.")] = 1,
+    shard: Annotated[
+        float, Option(min=1, max=1e15, help="With --scheduler: number of dot products of one piece of work.")
+    ] = 1e10,
+    gpus: Annotated[
+        int, Option(min=1, max=1024, help="With --scheduler local: number of workers, with one GPU each.")
+    ] = 1,
     merge: Annotated[
-        list[Path] | None, Option(help="Report of another GPU of the same kind, merged into --out.")
+        list[Path] | None,
+        Option(help="Merge this report, of another GPU of the same kind, into --out. Can be repeated."),
     ] = None,
 ) -> None:
-    """Compares instructions on the GPU, or on this CPU, with the golden model, and counts differences.
+    """Runs instructions on the GPU or CPU in this machine, compares them with the golden model, and counts
+    mismatches.
 
-    Exit status: 0 no mismatch, 1 a mismatch anywhere in the report (of no planted fault), 2 something could
-    not be checked.
+    Exit status: 0 no mismatch, 1 the report has a mismatch (without a planted fault), 2 an error, or an
+    instruction was not checked.
     """
     from golden.errors import OperandError
     from golden.files.output import is_stream
@@ -79,10 +94,10 @@ def campaign(
     if merge and not (out or markdown):
         raise OperandError("argument '--out' is missing: --merge writes the merged report there")
     if not names and not merge:
-        raise OperandError("argument 'names' is missing, expected instructions or --merge")
+        raise OperandError("argument 'NAME' is missing, expected instructions or --merge")
     if scheduler is not None and (out is None or is_stream(out)):
         raise OperandError(
-            "argument '--out' is missing: --scheduler keeps the results of shards in its folder"
+            "argument '--out' is missing, expected a file: --scheduler keeps results in a folder next to it"
         )
     chosen, faults, index = _chosen(arch, names or []), _faults(fault or []), _kind(kind)
     with _only_writer(out):

@@ -28,38 +28,53 @@ def invariance(
     context: typer.Context,
     shape: Annotated[
         list[str] | None,
-        Argument(metavar="NxK", help="Layers: the weight's rows and columns.", show_default=False),
+        Argument(
+            metavar="NxK",
+            help="Rows and columns of the weight of each layer, such as 4096x4096.",
+            show_default=False,
+        ),
     ] = None,
-    types: Annotated[str, Option("--type", help="bf16, f16 or e4m3; several with commas between.")] = "bf16",
+    types: Annotated[
+        str, Option("--type", help="Types of the operands, separated by commas: bf16, f16, e4m3.")
+    ] = "bf16",
     call: Annotated[
         str,
-        Option("--call", help="mm, linear (with a bias), scaled_mm (fp8) or triton; several with commas."),
+        Option(
+            "--call", help="Calls, separated by commas: mm, linear (with a bias), scaled_mm (FP8), triton."
+        ),
     ] = "mm",
     split_k: Annotated[
-        bool, Option("--split-k/--no-split-k", help="Whether the library may split K.")
+        bool,
+        Option(
+            "--split-k/--no-split-k", help="Whether the library may split K into parts that are summed later."
+        ),
     ] = True,
-    fast: Annotated[bool, Option("--fast/--precise", help="FP8: fast accumulation, or precise.")] = True,
+    fast: Annotated[bool, Option("--fast/--precise", help="Of FP8: fast or precise accumulation.")] = True,
     batches: Annotated[
-        str, Option("--m", help="Batch sizes, such as 1-512,1024; default: 1-512 and larger ones.")
+        str, Option("--m", help="Batch sizes, such as 1-512,1024 (default: 1-512 and some larger ones).")
     ] = "",
     record: Annotated[
-        Path | None, Option("--record", help="Write the results of the GPU to this file.")
+        Path | None, Option("--record", help="Also write the results of the GPU to this file.")
     ] = None,
     given: Annotated[
-        Path | None, Option("--from", help="A recording, instead of the GPU in this machine.")
+        Path | None, Option("--from", help="Use this recording, not the GPU in this machine.")
     ] = None,
-    only: Annotated[str, Option("--only", help="Words of the layers' names: '4096x4096 bf16 mm'.")] = "",
+    only: Annotated[
+        str, Option("--only", help="Only layers whose name has these words, such as '4096x4096 bf16 mm'.")
+    ] = "",
     against: Annotated[
         Path | None,
-        Option("--against", help="A second recording: do the plans of the first give its bits?"),
+        Option("--against", help="A second recording, which the plans of the first must also explain."),
     ] = None,
-    picture: Annotated[Path | None, Option("--svg", help="Write the picture to this file.")] = None,
-    page: Annotated[Path | None, Option("--html", help="Write a page to this file.")] = None,
+    picture: Annotated[Path | None, Option("--svg", help="Also write a picture to this file.")] = None,
+    page: Annotated[Path | None, Option("--html", help="Also write a page to this file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Shows at which batch sizes the bits of a layer's results change, and why.
 
-    Status 1: the bits of some batch size are not predicted.
+    It finds the plans with which the library adds, from results of the GPU in this machine or of a recording.
+
+    Exit status: 0 the plans give every bit, 1 they do not give the bits of some batch size, 2 an error.
     """
     from golden.errors import OperandError
     from golden.explain import batches as explained
@@ -72,12 +87,12 @@ def invariance(
     for path in (record, picture, page):
         check_writable(path)
     if (given is None) == (not shape):
-        raise typer.BadParameter("expected layers such as 4096x4096, or --from a recording", param_hint="NxK")
+        raise typer.BadParameter("expected either layers such as 4096x4096, or --from", param_hint="NxK")
     for name, option in _OF_CALLS.items() if given is not None else ():
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
             raise typer.BadParameter(
-                "is for calls of the GPU in this machine; --from is a recording: choose its layers by --only",
+                "cannot be combined with --from; --only chooses layers of the recording",
                 param_hint=option,
             )
     if given is not None:
@@ -143,7 +158,7 @@ def _layers(shapes: list[str], types: str, calls: str, split_k: bool, fast: bool
 def _shape(text: str) -> tuple[int, int]:
     words = text.split("x")
     if len(words) != 2 or not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise typer.BadParameter(f"'{text}' is no layer, expected NxK such as 4096x4096", param_hint="NxK")
+        raise typer.BadParameter(f"'{text}' is not a layer, expected NxK such as 4096x4096", param_hint="NxK")
     return int(words[0]), int(words[1])
 
 
@@ -153,6 +168,9 @@ def _batches(text: str) -> tuple[int, ...]:
     for word in text.split(",") if text else []:
         first, _, last = word.partition("-")
         if not all(x.isascii() and x.isdigit() and 0 < int(x) <= 1 << 20 for x in (first, last or first)):
-            raise typer.BadParameter(f"'{word}' is no batch size, expected such as 1-512", param_hint="--m")
+            raise typer.BadParameter(
+                f"'{word}' is not a batch size, expected numbers or ranges as 1-512,1024 up to {1 << 20}",
+                param_hint="--m",
+            )
         found += range(int(first), int(last or first) + 1)
     return tuple(found)

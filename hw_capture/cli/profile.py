@@ -29,21 +29,29 @@ def add_commands(app: typer.Typer) -> None:
 
 def profile(
     arch: Annotated[
-        str, Option("--arch", callback=architecture, help="Architecture (the paper's A100: ampere).")
+        str,
+        Option("--arch", callback=architecture, help="Architecture or card. The paper's A100 is ampere."),
     ] = "ampere",
-    samples: Annotated[int, Option("--samples", min=1, help="Samples of each operation.")] = 100_000,
-    chains: Annotated[int, Option("--chains", min=1, help="Chains of matrix products to average.")] = 1000,
-    length: Annotated[int, Option("--length", min=1, help="Products in a chain.")] = 20,
+    samples: Annotated[
+        int, Option("--samples", min=1, help="Number of samples of each operation.")
+    ] = 100_000,
+    chains: Annotated[
+        int, Option("--chains", min=1, help="Number of chains of matrix products, whose errors are averaged.")
+    ] = 1000,
+    length: Annotated[int, Option("--length", min=1, help="Number of products in a chain.")] = 20,
     seed: Seed = 1,
     hardware: Annotated[
-        bool, Option("--hardware", help="Run on the GPU too; every bit must be the model's.")
+        bool,
+        Option(
+            "--hardware", help="Also run on the GPU in this machine, and compare every bit with the model."
+        ),
     ] = False,
     gpu: Gpu = 0,
     as_json: Json = False,
 ) -> None:
-    """Profiles the numeric error of a matrix unit, against the published figures of an A100.
+    """Computes the numeric errors of a matrix unit, and prints the published errors of an A100 next to them.
 
-    Exit status: 0 done, 1 the GPU differs from the model, 2 could not be run.
+    Exit status: 0 done, 1 the GPU differs from the model, 2 an error.
     """
     from golden.identify.probe import numeric_profile as numeric
 

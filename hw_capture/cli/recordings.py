@@ -17,32 +17,41 @@ from hw_capture.cli.arguments import Gpu, architecture
 
 
 def capture_products(
-    out: Annotated[Path, Option("--out", help="Folder for results and manifest.")],
+    out: Annotated[Path, Option("--out", help="Folder of the results and their manifest.")],
     only: Annotated[
-        str | None, Option("--only", metavar="REGEX", help="Only cases whose name matches.")
+        str | None,
+        Option("--only", metavar="REGEX", help="Only products whose name matches this regular expression."),
     ] = None,
     seed: Seed = 1,
     spread: Annotated[
-        int, Option("--spread", min=0, max=60, help="Exponents of the operands, around that of 1.0.")
+        int, Option("--spread", min=0, max=60, help="Range of the operands: from 2^-SPREAD to 2^SPREAD.")
     ] = 6,
     shape: Annotated[
-        list[str] | None, Option("--shape", help="MxNxK, instead of the recorded shapes; repeat.")
+        list[str] | None,
+        Option("--shape", help="Shape MxNxK, instead of the default shapes. Can be repeated."),
     ] = None,
     held_out: Annotated[
-        bool, Option("--held-out", help="The products of vectors/kernels/held_out instead.")
+        bool,
+        Option(
+            "--held-out", help="Record the products of vectors/kernels/held_out, which have fixed options."
+        ),
     ] = False,
     triton_types: Annotated[
-        bool, Option("--triton-types", help="Record only Triton's tl.dot, in more types.")
+        bool, Option("--triton-types", help="Record only Triton's tl.dot, with more types.")
     ] = False,
     markdown: Annotated[
-        Path | None, Option("--markdown", help="The table of calls, kernels and plans, as Markdown.")
+        Path | None,
+        Option(
+            "--markdown", help="Also write a table of calls, kernels and plans to this file, as Markdown."
+        ),
     ] = None,
     digests: Annotated[
-        Path | None, Option("--digests", help="The manifest with digests in the place of results.")
+        Path | None,
+        Option("--digests", help="Also write a manifest with digests, not results, to this file."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Records matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
+    """Records matrix products of cuBLAS, cuSPARSELt and Triton on the GPU in this machine, with PyTorch."""
     from golden.files.output import write_text
     from golden.kernels.masks import parse_shape
     from hw_capture.cli.app import check_writable
@@ -54,7 +63,9 @@ def capture_products(
     usual = cases.TRITON_SHAPES if triton_types else cases.SHAPES
     shapes = tuple(parse_shape(text) for text in shape) if shape else usual
     if held_out and (shape or seed != 1 or spread != 6):
-        raise typer.BadParameter("it has fixed shapes, seed and spread", param_hint="--held-out")
+        raise typer.BadParameter(
+            "cannot be combined with --shape, --seed and --spread", param_hint="--held-out"
+        )
     if held_out and triton_types:
         raise typer.BadParameter("cannot be combined with --held-out", param_hint="--triton-types")
     drawn = cases.triton_types if triton_types else cases.cases
@@ -62,8 +73,10 @@ def capture_products(
     chosen = [case for case in every if matching(case.name)]
     if not chosen:
         if only is None:
-            raise typer.BadParameter("no call takes such a shape", param_hint="--shape")
-        raise typer.BadParameter(f"no case matches '{only}'", param_hint="--only")
+            raise typer.BadParameter(
+                f"no call can compute the shape {', '.join(shape or ())}", param_hint="--shape"
+            )
+        raise typer.BadParameter(f"no product matches '{only}'", param_hint="--only")
     with progress_bar(not as_json) as progress:
         report = record.record(chosen, out, progress)
     if markdown is not None:
@@ -82,21 +95,26 @@ def capture_products(
 
 
 def capture_functions(
-    arch: Annotated[str, Option(callback=architecture, help="Architecture of the functions.")] = "hopper",
+    arch: Annotated[str, Option(callback=architecture, help="Architecture or card of the GPU.")] = "hopper",
     only: Annotated[
-        str | None, Option("--only", metavar="REGEX", help="Only functions whose name matches.")
+        str | None,
+        Option("--only", metavar="REGEX", help="Only functions whose name matches this regular expression."),
     ] = None,
     out: Annotated[
-        Path | None, Option("--out", help="Archive (.npz) of words and digests; its manifest is .json.")
+        Path | None,
+        Option(
+            "--out",
+            help="Write the results and digests to this file (.npz), and a manifest next to it (.json).",
+        ),
     ] = None,
     gpu: Gpu = 0,
     as_json: Json = False,
 ) -> None:
-    """Compares the special-function unit of this GPU with the model.
+    """Compares the special-function unit of the GPU in this machine with the model.
 
-    Each function runs for all of its codes, 2^32 or 2^16. The command counts the results that differ.
+    Each function runs for all of its codes, 2^32 or 2^16. The command prints how many results differ.
 
-    Exit status: 0 none differs, 1 some do, 2 something could not be run.
+    Exit status: 0 equal, 1 a result differs, 2 an error.
     """
     from golden.errors import OperandError, counted
     from hw_capture.campaign import functions

@@ -32,30 +32,44 @@ def _targets() -> list[str]:
 def sass(
     name: Annotated[
         str,
-        Argument(help='A PTX instruction ("mad.lo.u32") or how it begins ("mad").', autocompletion=_names),
+        Argument(
+            metavar="NAME",
+            help='A PTX instruction ("mad.lo.u32"), or its first part ("mad"). Without NAME, the command '
+            "lists the instructions.",
+            autocompletion=_names,
+        ),
     ] = "",
     arch: Annotated[
         str | None,
-        Option("--arch", help="A target (sm_90a) or an architecture (hopper).", autocompletion=_targets),
+        Option(
+            "--arch",
+            help="Only this compiler target (sm_90a) or architecture (hopper).",
+            autocompletion=_targets,
+        ),
     ] = None,
     paper: Annotated[
-        bool, Option("--paper", help="Compare with Table V and the insights of Abdelkhalik et al.")
+        bool, Option("--paper", help="Compare the tables with Table V and the insights of Abdelkhalik et al.")
     ] = False,
     check: Annotated[
-        bool, Option("--check", help="Compile everything again and compare; needs ptxas and nvdisasm.")
+        bool,
+        Option(
+            "--check", help="Compile everything again and compare with the tables. Needs ptxas and nvdisasm."
+        ),
     ] = False,
     rebuild: Annotated[
-        bool, Option("--rebuild", help="Compile everything again and write the tables.")
+        bool, Option("--rebuild", help="Compile everything again and write new tables.")
     ] = False,
     out: Annotated[
         Path | None,
-        Option("--out", help="Folder for --rebuild (default: spec/sass of this installation)."),
+        Option(
+            "--out", help="With --rebuild: folder of the tables (default: spec/sass of this installation)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Shows the machine instructions that ptxas makes of a scalar PTX instruction, for every target.
 
-    Exit status: 0 done (--check: all as recorded), 1 --check found a difference, 2 something is wrong.
+    Exit status: 0 done, 1 --check found a difference, 2 an error.
     """
     from golden.catalog import sass as tables
 
@@ -77,9 +91,9 @@ def _check_options(name: str, paper: bool, check: bool, rebuild: bool, out: Path
     ways = {"a name": bool(name), "--paper": paper, "--check": check, "--rebuild": rebuild}
     given = [way for way, there in ways.items() if there]
     if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} do not go together", param_hint=given[-1])
+        raise typer.BadParameter(f"{' and '.join(given)} cannot be combined", param_hint=given[-1])
     if out is not None and not rebuild:
-        raise typer.BadParameter("goes with --rebuild alone", param_hint="--out")
+        raise typer.BadParameter("can be used only with --rebuild", param_hint="--out")
 
 
 # Showing ----------------------------------------------------------------------------------------------------

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from hw_capture.cli.timing_groups import Measured
     from hw_capture.timing.compare import Pair
 
-timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tables and our measurements.")
+timing_app = typer.Typer(
+    no_args_is_help=True, help="Shows and compares cycle counts: published tables and our measurements."
+)
 OURS = "hopper_h200"
 _Tolerance = Annotated[
     float,
-    Option("--tolerance", min=0, help="Difference in percent up to which figures count as equal."),
+    Option("--tolerance", min=0, help="Largest difference, in percent, of figures that count as equal."),
 ]
 
 
@@ -60,24 +62,28 @@ class Group(StrEnum):
 
 def bench_gpu(
     out: Annotated[
-        Path | None, Option("--out", help="YAML file, such as spec/timing/hopper_h200.yaml.")
+        Path | None, Option("--out", help="YAML file to write, such as spec/timing/hopper_h200.yaml.")
     ] = None,
-    csv: Annotated[Path | None, Option("--csv", help="CSV file with every point.")] = None,
+    csv: Annotated[Path | None, Option("--csv", help="CSV file to write, with every point.")] = None,
     group: Annotated[Group, Option("--group", help="What to measure.")] = Group.MATRIX,
     arch: GpuArch = "hopper",
     only: OnlyText = "",
-    runs: Annotated[int, Option("--runs", min=1, max=200, help="Runs of each point; the median counts.")] = 5,
+    runs: Annotated[
+        int,
+        Option("--runs", min=1, max=200, help="Number of runs of each point. The result is their median."),
+    ] = 5,
     gpu: Gpu = 0,
     compile_only: Annotated[
-        bool, Option("--compile-only", help="Build and check the loops; needs no GPU.")
+        bool,
+        Option("--compile-only", help="Only compile the loops and check their machine code. Needs no GPU."),
     ] = False,
 ) -> None:
     """Measures latency and throughput on the GPU in this machine.
 
-    It measures matrix instructions, wmma, scalar instructions and memory. The groups sun and abdelkhalik are
-    the experiments of two papers as they print them.
+    The groups matrix, wmma, scalar and memory are our measurements. The groups sun and abdelkhalik repeat the
+    experiments of two papers.
 
-    Exit status: 0 done, 2 something could not be measured, such as a loop without its instruction.
+    Exit status: 0 done, 2 an error, or something was not measured, such as a loop without its instruction.
     """
     from hw_capture.cli.app import check_writable
 
@@ -85,7 +91,7 @@ def bench_gpu(
     chosen = wanted(group, arch, only)
     check_writable(out, csv)
     if not compile_only and out is None and csv is None:
-        raise typer.BadParameter("name a file", param_hint="--out")
+        raise typer.BadParameter("missing, expected a file in --out or --csv", param_hint="--out")
     with progress_bar() as progress:
         if compile_only:
             chosen.compile_only(target, progress)
@@ -118,14 +124,19 @@ def nvcc_target(arch: str) -> str:
     from hw_capture.kernels import build
 
     if not build.nvcc_compiles(arch):
-        raise typer.BadParameter(f"'{arch}' is no architecture that nvcc compiles for", param_hint="--arch")
+        raise typer.BadParameter(
+            f"'{arch}', expected an architecture that nvcc compiles for", param_hint="--arch"
+        )
     return build.first_target(arch)
 
 
 @timing_app.command()
 def show(
     name: Annotated[
-        str, Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)
+        str,
+        Argument(
+            metavar="NAME", help="A file of spec/timing without suffix, or a path.", autocompletion=_tables
+        ),
     ],
     only: OnlyText = "",
     as_json: Json = False,
@@ -134,7 +145,7 @@ def show(
     """Prints the figures of one file of timings."""
 
     if as_json and as_csv:
-        raise typer.BadParameter("--json and --csv were both given, expected one of them")
+        raise typer.BadParameter("--json and --csv were both given, expected at most one")
 
     from golden.catalog.timing import load
     from golden.errors import no_match
@@ -165,11 +176,13 @@ def show(
 
 @timing_app.command()
 def compare(
-    ours: Annotated[str, Option("--ours", help="Our file.", autocompletion=_tables)] = OURS,
+    ours: Annotated[str, Option("--ours", help="File of our measurements.", autocompletion=_tables)] = OURS,
     theirs: Annotated[
         list[str] | None,
         Option(
-            "--with", help="Published files (default: those of our architecture).", autocompletion=_tables
+            "--with",
+            help="File of published figures (default: all of the same architecture). Can be repeated.",
+            autocompletion=_tables,
         ),
     ] = None,
     tolerance: _Tolerance = 3.0,
@@ -177,7 +190,8 @@ def compare(
 ) -> None:
     """Compares our measurements with published ones.
 
-    If we repeated a paper's own experiment, the table also has our figure by that method (as printed)."""
+    If we repeated a paper's experiment, the table also has our figure by the paper's method ("as printed").
+    """
     from golden.catalog import timing as tables
 
     mine, whole = _ours(ours)
@@ -323,13 +337,16 @@ def _letter(notes: list[str], reason: str) -> str:
 @timing_app.command()
 def rerun(
     first: Annotated[
-        str, Argument(help="A file of spec/timing, or a path.", autocompletion=_tables, metavar="FIRST")
+        str,
+        Argument(
+            help="A file of spec/timing without suffix, or a path.", autocompletion=_tables, metavar="FIRST"
+        ),
     ],
     second: Annotated[str, Argument(help="Another recording of the same figures.", metavar="SECOND")],
     tolerance: _Tolerance = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Compares two recordings of the same code: which figures are reproduced."""
+    """Compares two recordings of the same figures, and shows how many are equal."""
     from golden.catalog.timing import load
     from golden.explain.terminal import PlainConsole, table
     from hw_capture.timing.compare import compare as compared
@@ -370,17 +387,15 @@ def rerun(
 
 @timing_app.command()
 def plot(
-    out: Annotated[Path, Option("--out", help="Folder for the pictures.")],
-    ours: Annotated[
-        str, Option("--ours", help="File of timings with points.", autocompletion=_tables)
-    ] = OURS,
+    out: Annotated[Path, Option("--out", help="Folder to write the pictures to.")],
+    ours: Annotated[str, Option("--ours", help="File of timings.", autocompletion=_tables)] = OURS,
     only: Annotated[
         str | None,
-        Option("--only", metavar="NAME", help="One instruction (default: the paper's five)."),
+        Option("--only", metavar="NAME", help="Only this instruction (default: the five in the paper)."),
     ] = None,
-    form: Annotated[str, Option("--format", help="svg or png.")] = "svg",
+    form: Annotated[str, Option("--format", help="Format of the pictures: svg or png.")] = "svg",
 ) -> None:
-    """Draws throughput and latency by warps and ILP, as Figures 6, 7, 10, 11 and 15 of Sun et al."""
+    """Draws throughput and latency over warps and ILP, like Figures 6, 7, 10, 11 and 15 of Sun et al."""
     from golden.studies import timing_plots as plots
 
     if form not in ("svg", "png"):
@@ -391,20 +406,23 @@ def plot(
 
 @timing_app.command()
 def export(
-    simulator: Annotated[str, Argument(help="accel-sim or gpgpu-sim.", autocompletion=_simulators)],
+    simulator: Annotated[
+        str, Argument(metavar="SIMULATOR", help="accel-sim or gpgpu-sim.", autocompletion=_simulators)
+    ],
     sources: Annotated[
         list[str] | None,
         Option(
             "--from",
-            help="Files of spec/timing of one device, or paths (default: ours).",
+            help="File of spec/timing without suffix, or a path (default: our H200). Can be repeated, for "
+            "files of one device.",
             autocompletion=_tables,
         ),
     ] = None,
-    out: Annotated[Path | None, Option("--out", help="File (default: standard output).")] = None,
+    out: Annotated[Path | None, Option("--out", help="File to write (default: stdout).")] = None,
 ) -> None:
-    """Writes latencies and initiation intervals by opcode class as a cycle-level simulator takes them.
+    """Writes latencies and initiation intervals of opcode classes as options of a cycle-level simulator.
 
-    What was not measured is left out, with a comment; the simulator's own file then keeps its figure.
+    It leaves out what was not measured, and says so in a comment.
     """
     from golden.catalog.simulators import fragment, get_simulator
     from golden.catalog.timing import load, names

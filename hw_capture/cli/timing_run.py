@@ -51,20 +51,27 @@ class Part(StrEnum):
 
 
 def bench_board(
-    board: Annotated[Path, Argument(help="The files without suffix, such as spec/timing/hopper_h100.")],
+    board: Annotated[
+        Path,
+        Argument(
+            metavar="BOARD",
+            help="Start of the names of the files to write, such as spec/timing/hopper_h100.",
+            show_default=False,
+        ),
+    ],
     part: Annotated[
-        list[Part] | None, Option("--part", help="Only this part; may be given several times.")
+        list[Part] | None, Option("--part", help="Only this part (default: all). Can be repeated.")
     ] = None,
     arch: GpuArch = "hopper",
     gpu: Gpu = 0,
 ) -> None:
-    """Records the timings of the GPU in this machine, a file for each part.
+    """Records the timings of the GPU in this machine, in one file for each part.
 
-    The parts are matrix instructions, wmma, scalar instructions, memory and whole products. A second file
-    (.csv.gz) of each part has every point.
+    The parts are matrix instructions, wmma, scalar instructions, memory and whole products (kernels). A
+    second file (.csv.gz) of each part has every point.
 
-    Exit status: 0 done, 1 a product differs from the model, 2 a part could not be recorded; it is named,
-    and the others are written.
+    Exit status: 0 done, 1 a product differs from the model, 2 an error, or a part was not recorded. The other
+    parts are written.
     """
     from golden.catalog.timing import of_board
     from hw_capture.cli.app import check_writable
@@ -73,7 +80,7 @@ def bench_board(
     from hw_capture.record.capture import target_for
 
     if board.suffix or not board.name:
-        raise typer.BadParameter(f"'{board}', expected a name without suffix", param_hint="board")
+        raise typer.BadParameter(f"'{board}', expected a name without suffix", param_hint="BOARD")
     parts = list(dict.fromkeys(part or Part))
     runs = {}
     for one in parts:

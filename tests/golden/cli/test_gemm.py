@@ -109,8 +109,8 @@ def test_a_kernel_is_asked(kernels: Path) -> None:
     ("more", "message"),
     [
         (["--beta", "2"], "argument 'beta' is 2.0, but there is no C, expected C (--c) with its factor"),
-        (["--alpha", "1/0"], "'1/0' is no number, expected such as 0.5 or 1/3"),
-        (["--alpha", "nan"], "'nan' is no number, expected such as 0.5 or 1/3"),
+        (["--alpha", "1/0"], "'1/0' is not a number, expected one such as 0.5 or 1/3"),
+        (["--alpha", "nan"], "'nan' is not a number, expected one such as 0.5 or 1/3"),
         (
             ["--scale-a", "a.npy"],
             "takes A, B and scale_a of these formats (a f16, b f16, d f32) and shapes, expected an "

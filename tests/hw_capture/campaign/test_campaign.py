@@ -525,7 +525,7 @@ def test_the_committed_reports_are_sound():
         (["--merge", "x.json"], "argument '--out' is missing: --merge writes the merged report there"),
         ([HMMA, "--kind", "ties"], "unknown stimulus kind 'ties'"),
         ([HMMA, "--fault", "floor"], "expected KEY=VALUE"),
-        ([], "argument 'names' is missing"),
+        ([], "argument 'NAME' is missing"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments, said, monkeypatch, capsys):

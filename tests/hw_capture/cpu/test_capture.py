@@ -178,5 +178,5 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         in command("capture", *arch, "--only", "vdpbf16ps", "--out", str(out), status=2).output
     )
     assert "no faults" in command("campaign", "vdpbf16ps", *arch, "--fault", "rounding=down", status=2).stderr
-    assert "choice of N" in command("capture", *arch, "--compile-only", status=2).stderr
-    assert "name a folder" in command("capture", *arch, status=2).stderr
+    assert "has no --compile-only and no --n" in command("capture", *arch, "--compile-only", status=2).stderr
+    assert "missing, expected a folder" in command("capture", *arch, status=2).stderr

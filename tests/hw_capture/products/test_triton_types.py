@@ -212,4 +212,4 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "--held-out"])
     assert done.exit_code == 2 and "cannot be combined with --held-out" in done.output
     done = CliRunner().invoke(app, [*words, "--shape", "8x8x8"])
-    assert done.exit_code == 2 and "no call takes such a shape" in done.output
+    assert done.exit_code == 2 and "no call can compute the shape" in done.output

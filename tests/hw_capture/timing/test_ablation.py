@@ -314,9 +314,9 @@ def test_variants_are_taken_apart() -> None:
         (["--only", "mma_permutd"], "no kernel of hopper matches 'mma_permutd'; nearest: mma_permuted"),
         (["--arch", "volta"], "architecture 'volta' has none of these kernels, expected ampere"),
         (["--arch", "cdna3"], "nvcc compiles for"),
-        (["--size", "2000", "--csv", "x.csv"], "2000 is no multiple of 256"),
+        (["--size", "2000", "--csv", "x.csv"], "2000, expected a multiple of 256"),
         (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
-        ([], "name a file"),
+        ([], "missing, expected a file"),
     ],
 )
 def test_usage(arguments: list[str], said: str) -> None:
