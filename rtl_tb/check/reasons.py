@@ -221,7 +221,7 @@ def lint(verdict: Verdict, dut: Dut, budget: Budget) -> list[str]:
 
     Most such warnings are meant. A package has constants alone, which the unit may not even use.
     """
-    if not verdict.wrong.any():
+    if not verdict.wrong.any() or dut.vhdl is not None:
         return []
     warned: list[str] = []
     with suppress(RtlError), budget.builds():

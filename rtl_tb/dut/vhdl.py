@@ -12,10 +12,11 @@ analysed.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,13 +97,13 @@ def analyse(
     folder: Path,
     top: str | None,
     what: str,
-    read: Callable[[bytes], bytes] = bytes,
+    texts: Mapping[Path, bytes] | None = None,
 ) -> str:
     """Copies a unit into a folder and analyses it there in the order that it needs; `ghdl -r` in that
     folder, or in a copy of it, runs it.
 
     Args:
-        read: what a copy has for the text of a source, line for line.
+        texts: what the copies of sources have for their texts, line for line.
 
     Returns:
         The top, which is found where it is None and only one entity can be it.
@@ -113,7 +114,7 @@ def analyse(
     origin: dict[str, Path] = {}
     twice: dict[str, str] = {}
     for library, files in (*vhdl.libraries.items(), (_WORK, sources)):
-        names = [_copied(path, folder, origin, read) for path in files]
+        names = [_copied(path, folder, origin, texts or {}) for path in files]
         twice |= _defined_twice(simulator, vhdl, names, folder, origin)
         _ghdl(simulator, vhdl, ["-i", f"--work={library}", *names], folder, origin, what)
     if top is None:
@@ -180,12 +181,12 @@ def _copy(number: int, path: Path) -> str:
     return f"{_SOURCES}/{number}/{path.name}"
 
 
-def _copied(path: Path, folder: Path, origin: dict[str, Path], read: Callable[[bytes], bytes]) -> str:
+def _copied(path: Path, folder: Path, origin: dict[str, Path], texts: Mapping[Path, bytes]) -> str:
     """The name of a copy of a source, relative to the folder."""
     name = _copy(len(origin), path)
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     try:
-        (folder / name).write_bytes(read(path.read_bytes()))
+        (folder / name).write_bytes(texts[path] if path in texts else path.read_bytes())
     except OSError as error:
         raise ElaborationError(f"{path} cannot be read: {error.strerror}") from None
     origin[name] = path
@@ -196,6 +197,26 @@ def units_of(
     simulator: Simulator, vhdl: Vhdl, names: Sequence[str], folder: Path
 ) -> list[tuple[str, str, str]]:
     """(kind, name, entity of an architecture) of every design unit in files, in their order."""
+    key = (simulator.identity, vhdl.options, tuple(map(_digest, (folder / name for name in names))))
+    if key not in _units:
+        _units[key] = _units_of(simulator, vhdl, names, folder)
+    return _units[key]
+
+
+_units: dict[object, list[tuple[str, str, str]]] = {}
+"""The design units of files, by their contents: a check reads each file half a dozen times."""
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:  # who reads it says so
+        return ""
+
+
+def _units_of(
+    simulator: Simulator, vhdl: Vhdl, names: Sequence[str], folder: Path
+) -> list[tuple[str, str, str]]:
     text = simulators.run(
         [*simulator.start, "-f", *vhdl.options, *names],
         folder=folder,
@@ -334,6 +355,18 @@ def read_entity(design: Design, vhdl: Vhdl) -> Entity:
         SimulatorMissing, SimulatorTooOld: there is no GHDL. ElaborationError: it refuses the design.
     """
     simulator = simulators.ghdl()
+    files = [(path, _digest(path)) for path in vhdl.files(design.sources)]
+    key = (simulator.identity, repr(vhdl), design.top, repr(design.parameters), tuple(files))
+    if key not in _entities:
+        _entities[key] = _read_entity(simulator, design, vhdl)
+    return _entities[key]
+
+
+_entities: dict[object, Entity] = {}
+"""Elaborated entities, by all that they depend on: every engine and every wrapper asks for the same one."""
+
+
+def _read_entity(simulator: Simulator, design: Design, vhdl: Vhdl) -> Entity:
     what = f"the entity {design.top}" if design.top else "the sources"
     with tempfile.TemporaryDirectory(prefix="mmagold_vhdl_") as name:
         folder = Path(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from rtl_tb.errors import ElaborationError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed, no_build
 
+_Step = Callable[[bytes], bytes]
 _ORIGIN = re.compile(r"^\s*/\* \S+:\d+:\d+\s+\*/$")
 """The comment above an operation that names its place in the VHDL."""
 _LEVELS = re.compile(rb"(?P<declared>\bfunction\s+)?\bto_ux01(?=\s*\()", re.IGNORECASE)
@@ -36,6 +37,20 @@ _READ = re.compile(rb"\b\w+\b(?!\s*'|\s*(?:\([^()]*\)\s*)?<=)")
 """Words of a source, but for names that are assigned to and names before a tick."""
 _LENGTH = re.compile(rb"(\b\w+\s*\([^()]*\))'length\b", re.IGNORECASE)
 """The length of an element of an array, or of what a function gives."""
+_MOVING = re.compile(
+    r"^(?P<file>\S+?):(?P<line>\d+):(?P<column>\d+):(?:error:)? left and right bounds of a slice must be ",
+    re.MULTILINE,
+)
+"""A message of GHDL 2.0, with the place of the slice's parenthesis."""
+_LAST_NAME = re.compile(rb"\b[a-z]\w*\s*$", re.IGNORECASE)
+_DOWNTO = re.compile(rb"\s+downto\s+", re.IGNORECASE)
+_SLICE = b"".join(
+    b" function mmagold_slice(x : %(kind)s; high, low : integer) return %(kind)s is begin"
+    b" return %(kind)s(ieee.numeric_std.shift_right("
+    b"ieee.numeric_std.shift_left(ieee.numeric_std.unsigned(x), x'high - high),"
+    b" x'high - high + low - x'low)); end;" % {b"kind": kind}
+    for kind in (b"ieee.std_logic_1164.std_logic_vector", b"ieee.numeric_std.unsigned")
+)
 _KEPT = re.compile(rb"\battribute\s+keep\b", re.IGNORECASE)
 """A source that says itself what synthesis keeps."""
 _MODULE = re.compile(r"^(?:module|entity) ")
@@ -78,11 +93,8 @@ def to_verilog(design: Design, vhdl: Vhdl, folder: Path, what: str, limit: float
     folder.mkdir(parents=True, exist_ok=True)
     generics = [f"-g{key}={value}" for key, value in (design.parameters or {}).items()]
 
-    def read_as(steps: Sequence[Callable[[bytes], bytes]]) -> tuple[str, str]:
-        def read(text: bytes) -> bytes:
-            return reduce(lambda made, step: step(made), steps, text)
-
-        top = analyse(simulator, vhdl, design.sources, folder, design.top, what, read)
+    def read_as(texts: Mapping[Path, bytes]) -> tuple[str, str]:
+        top = analyse(simulator, vhdl, design.sources, folder, design.top, what, texts)
         options = [*vhdl.options, *generics, "--latches"]
         verilog, netlist = (
             _synthesised(simulator, [*options, f"--out={language}", top], folder, what, limit)
@@ -90,25 +102,88 @@ def to_verilog(design: Design, vhdl: Vhdl, folder: Path, what: str, limit: float
         )
         return top, _small_ports(_in_words_of_verilog(verilog, netlist))
 
-    readings: tuple[tuple[Callable[[bytes], bytes], ...], ...] = (
+    files = copies(vhdl.files(design.sources))
+    readings: list[tuple[_Step, ...]] = [
         (_of_levels, _with_what_nothing_reads),
         (_of_levels, _with_what_nothing_reads, _of_lengths),
         (_of_levels,),  # a declaration was misread
-    )
+    ]
     refused: ElaborationError | None = None
-    for steps in readings:
-        try:
-            top, text = read_as(steps)
-            break
-        except ElaborationError as error:
-            refused = refused or error
-    else:
-        assert refused is not None
-        raise refused
-    for copy, path in copies(vhdl.files(design.sources)).items():
+    tried: list[dict[Path, bytes]] = []
+    slices: dict[Path, list[tuple[int, int]]] = {}
+    while True:
+        if not readings:
+            assert refused is not None
+            raise refused
+        texts = {
+            path: _of_slices(reduce(_read_as, readings[0], path.read_bytes()), slices.get(path, ()))
+            for path in files.values()
+            if path.is_file()  # `analyse` says that one is none
+        }
+        if texts not in tried:
+            tried.append(texts)
+            try:
+                top, text = read_as(texts)
+                break
+            except ElaborationError as error:
+                refused = refused or error
+                if further := _refused_slices(error, files, slices):
+                    for path, place in further:
+                        slices.setdefault(path, []).append(place)
+                    continue
+        del readings[0]
+        slices.clear()
+    for copy, path in files.items():
         text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
     (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
     return Design((target,), top)
+
+
+def _read_as(text: bytes, step: _Step) -> bytes:
+    return step(text)
+
+
+def _refused_slices(
+    error: ElaborationError, files: Mapping[str, Path], known: Mapping[Path, Sequence[tuple[int, int]]]
+) -> list[tuple[Path, tuple[int, int]]]:
+    """The slices that a message of GHDL refuses, by file, line and column, without those that are known."""
+    said = error.__cause__.text if isinstance(error.__cause__, ToolFailed) else ""
+    found = [
+        (files[each["file"]], (int(each["line"]), int(each["column"])))
+        for each in _MOVING.finditer(said)
+        if each["file"] in files
+    ]
+    return [(path, place) for path, place in found if place not in known.get(path, ())]
+
+
+def _of_slices(text: bytes, places: Sequence[tuple[int, int]]) -> bytes:
+    """A source, line for line, in which a function takes the slices at some places, one after the other: GHDL
+    2.0 refuses a slice of which one bound moves. What the function gives has as many bits as the whole
+    vector, zeros above the slice."""
+    lines = text.split(b"\n")
+    for line, column in places:
+        lines[line - 1] = _with_function(lines[line - 1], column)
+    made = b"\n".join(lines)
+    return _ARCHITECTURE.sub(lambda each: each[0] + _SLICE, made) if made != text else text
+
+
+def _with_function(line: bytes, column: int) -> bytes:
+    """A line whose slice, with its parenthesis at a column, is a call."""
+    at, width = 0, 1
+    while at < len(line) and width < column:  # GHDL counts eight columns for a tabulator
+        width = (width + 7) // 8 * 8 + 1 if line[at : at + 1] == b"\t" else width + 1
+        at += 1
+    name = _LAST_NAME.search(line[:at])
+    depth = 0
+    for end in range(at, len(line)):
+        depth += (line[end : end + 1] == b"(") - (line[end : end + 1] == b")")
+        if not depth:
+            break
+    bounds = _DOWNTO.split(line[at + 1 : end]) if name is not None and not depth else []
+    if name is None or len(bounds) != 2:
+        return line
+    call = b"mmagold_slice(" + b", ".join((name[0].strip(), *bounds)) + b")"
+    return line[: name.start()] + call + line[end + 1 :]
 
 
 def _of_levels(text: bytes) -> bytes:
