@@ -103,44 +103,53 @@ def to_verilog(design: Design, vhdl: Vhdl, folder: Path, what: str, limit: float
         return top, _small_ports(_in_words_of_verilog(verilog, netlist))
 
     files = copies(vhdl.files(design.sources))
-    readings: list[tuple[_Step, ...]] = [
-        (_of_levels, _with_what_nothing_reads),
-        (_of_levels, _with_what_nothing_reads, _of_lengths),
-        (_of_levels,),  # a declaration was misread
-    ]
-    refused: ElaborationError | None = None
-    tried: list[dict[Path, bytes]] = []
-    slices: dict[Path, list[tuple[int, int]]] = {}
-    while True:
-        if not readings:
-            assert refused is not None
-            raise refused
-        texts = {
-            path: _of_slices(reduce(_read_as, readings[0], path.read_bytes()), slices.get(path, ()))
-            for path in files.values()
-            if path.is_file()  # `analyse` says that one is none
-        }
-        if texts not in tried:
-            tried.append(texts)
-            try:
-                top, text = read_as(texts)
-                break
-            except ElaborationError as error:
-                refused = refused or error
-                if further := _refused_slices(error, files, slices):
-                    for path, place in further:
-                        slices.setdefault(path, []).append(place)
-                    continue
-        del readings[0]
-        slices.clear()
+    top, text = _first_that_is_read(files, read_as)
     for copy, path in files.items():
         text = text.replace(f"/* {copy}:", f"/* {path.resolve()}:")
     (target := folder / f"{top}.v").write_text(text, encoding="utf-8")
     return Design((target,), top)
 
 
-def _read_as(text: bytes, step: _Step) -> bytes:
-    return step(text)
+def _first_that_is_read(
+    files: Mapping[str, Path], read: Callable[[Mapping[Path, bytes]], tuple[str, str]]
+) -> tuple[str, str]:
+    """What `read` makes of the first texts of the sources that GHDL accepts.
+
+    Raises:
+        ElaborationError: it accepts none of them; what it says of the first ones.
+    """
+    readings: tuple[tuple[_Step, ...], ...] = (
+        (_of_levels, _with_what_nothing_reads),
+        (_of_levels, _with_what_nothing_reads, _of_lengths),
+        (_of_levels,),  # a declaration was misread
+    )
+    refused: ElaborationError | None = None
+    tried: list[dict[Path, bytes]] = []
+    for steps in readings:
+        slices: dict[Path, list[tuple[int, int]]] = {}
+        while True:
+            texts = {
+                path: _of_slices(_stepped(path.read_bytes(), steps), slices.get(path, ()))
+                for path in files.values()
+                if path.is_file()  # `analyse` says that one is none
+            }
+            if texts in tried:
+                break
+            tried.append(texts)
+            try:
+                return read(texts)
+            except ElaborationError as error:
+                refused = refused or error
+                further = _refused_slices(error, files, slices)
+            # Invariant: each turn has more slices than the one before.
+            for path, place in further:
+                slices.setdefault(path, []).append(place)
+    assert refused is not None
+    raise refused
+
+
+def _stepped(text: bytes, steps: Sequence[_Step]) -> bytes:
+    return reduce(lambda made, step: step(made), steps, text)
 
 
 def _refused_slices(
