@@ -23,9 +23,11 @@ from rtl_tb.dut.ports import Design
 from rtl_tb.dut.text import write
 from rtl_tb.dut.vhdl_synthesis import to_verilog
 from rtl_tb.dut.wrapper import INSTANCE, wrapper_of
+from rtl_tb.engines import fast
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 from rtl_tb.runs.verdict import Verdict, judge, verdict_of
+from rtl_tb.simulators import simulators
 
 _ORIGIN = re.compile(r"^\s*/\* (?P<file>\S+):(?P<line>\d+):\d+\s+\*/$")
 _MODULE = re.compile(r"^module ")
@@ -38,6 +40,12 @@ _LONGEST = 200
 _TAKEN = re.compile(r"<= (?P<name>n\d+_o);$")
 _OUTPUT = re.compile(r"^  assign ")
 _INSTANCE = re.compile(rf"^  (?P<module>\S+) {INSTANCE} \(", re.MULTILINE)
+_BEGIN = re.compile(r"^  (?!assign |reg |wire )\w+ \w+ \($")
+"""The first line of an instance; each of its connections has a line."""
+_CONNECTION = re.compile(r"^    \.(?P<port>\w+)\((?P<name>\w+)\)(?P<end>,|\);)$")
+_DECLARED = re.compile(r"^ +\(?(?:wire|output) +(?P<range>\[[^]]*\] )?(?P<name>\w+)[;,)]+$")
+_NAME = re.compile(r"\w+")
+_REPLICATION = re.compile(r"\{\d+\{")
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,10 @@ def synthesised(job: Job, verdict: Verdict, folder: Path, most: float = 0.0) -> 
             ports are no vectors, or the Verilog has other results than the unit: some versions of GHDL write
             a few expressions wrongly (docs/simulators.md).
     """
-    made = replace(job, dut=verilog_of(job.dut, folder), simulator="verilator", program=None, waves=None)
+    dut, verilator = verilog_of(job.dut, folder), simulators.verilator()
+    made = replace(job, dut=dut, simulator="verilator", program=None, waves=None)
+    # The text is new, so that no build of it can be used again.
+    made = replace(made, program=fast.build_once(made, verilator, wrapper_of(dut), fast.BuildOptions()))
     outcome = engines.run("fast", made)
     # Bits that are neither 0 nor 1 in VHDL are one of these in Verilog.
     differ = (outcome.actual != verdict.outcome.actual).reshape(len(verdict.vectors), -1).any(axis=1)
@@ -125,9 +136,83 @@ def verilog_of(dut: Dut, folder: Path) -> Dut:
 
 def in_expressions(text: str) -> str:
     """GHDL's text, which has a name for each operation, in the expressions of the VHDL: an operation stands
-    where the only other one of its line reads it, and a signal's value has the line that assigns it."""
+    where the only other one of its line, or an instance, reads it, and a signal's value has the line that
+    assigns it. A signal is the net at the output that drives it. That halves a text of many instances."""
     modules = re.split(r"(?m)^(?=module )", text)
-    return "".join(map(_module_in_expressions, modules))
+    return "".join(_with_inputs(_module_in_expressions(_with_outputs(each))) for each in modules)
+
+
+def _with_outputs(text: str) -> str:
+    """A module in which an output of an instance drives the signal that gets its value and nothing else,
+    without the names between the two."""
+    lines: list[str | None] = [*text.split("\n")]
+    uses = _uses(text)
+    ranges = {found["name"]: found["range"] for each in text.split("\n") if (found := _DECLARED.match(each))}
+    declared = {found["name"]: at for at, each in enumerate(lines) if (found := _DECLARED.match(each or ""))}
+    steps = [(at, step) for at, each in enumerate(lines) if (step := _STEP.match(each or ""))]
+    driven = {step["name"] for _, step in steps}
+    read = {step["value"]: (at, step["name"]) for at, step in steps}
+    for at, line in enumerate(lines):
+        if (found := _CONNECTION.match(line or "")) is None or found["name"] in driven:
+            continue
+        name = found["name"]
+        # A name between two is in its declaration, where it gets its value and where it is read.
+        while name in read and uses[name] == 3 and ranges.get(name, "-") == ranges.get(read[name][1], "+"):
+            taken, target = read[name]
+            gone = [declared[name], taken]
+            if _ORIGIN.match(lines[taken - 1] or ""):
+                gone.append(taken - 1)
+            for each in gone:
+                lines[each] = None
+            name = target
+        lines[at] = f"    .{found['port']}({name}){found['end']}"
+    return "\n".join(each for each in lines if each is not None)
+
+
+def _with_inputs(text: str) -> str:
+    """A module in which an input of an instance gets an expression, with the line of that."""
+    lines = text.split("\n")
+    uses = _uses(text)
+    at = {
+        step["name"]: (number, step["value"])
+        for number, each in enumerate(lines)
+        if (step := _STEP.match(each))
+    }
+    gone = set[int]()
+    names = set[str]()
+    written: dict[int, str] = {}
+    instance = origin = ""
+    for number, line in enumerate(lines):
+        if _BEGIN.match(line) and _ORIGIN.match(lines[number - 1]):
+            instance = origin = lines[number - 1]
+        if not instance or (found := _CONNECTION.match(line)) is None:
+            continue
+        name, here = found["name"], instance
+        if _OWN.fullmatch(name) and uses[name] == 3 and name in at and len(at[name][1]) < _LONGEST:
+            made, value = at[name]
+            names.add(name)
+            gone.add(made)
+            if _ORIGIN.match(lines[made - 1]):
+                here = lines[made - 1]
+                gone.add(made - 1)
+            line = f"    .{found['port']}({value}){found['end']}"
+        written[number] = line if here == origin else f"{here}\n{line}"
+        origin = here
+        if found["end"] != ",":
+            instance = ""
+    kept = (
+        written.get(number, line)
+        for number, line in enumerate(lines)
+        if number not in gone and not ((own := _DECLARED.match(line)) and own["name"] in names)
+    )
+    return "\n".join(kept)
+
+
+def _uses(text: str) -> Counter[str]:
+    """How often a module has each name, without comments."""
+    return Counter(
+        name for line in text.split("\n") if not _ORIGIN.match(line) for name in _NAME.findall(line)
+    )
 
 
 def _module_in_expressions(text: str) -> str:
@@ -149,7 +234,7 @@ def _module_in_expressions(text: str) -> str:
             same = read in values and place(at[read][0]) == place(number) is not None
             part = values.get(read, "")
             if read in inner and same and len(value) + len(part) < _LONGEST and f"{read}[" not in value:
-                value = re.sub(rf"\b{read}\b", _operand(part).replace("\\", r"\\"), value)
+                value = _with_operand(value, read, part)
                 gone.add(read)
         values[name] = value
     for name, (_, step) in at.items():
@@ -172,6 +257,24 @@ def _module_in_expressions(text: str) -> str:
                 made[-1] = lines[source[0] - 1]
             made.append(f"  assign {step['name']} = {values[step['name']]};{step['note'] or ''}")
     return "\n".join(made)
+
+
+def _with_operand(value: str, name: str, part: str) -> str:
+    """A value with a part for the name of it; the parts of a concatenation within one are its own."""
+    joined = re.compile(rf"(?<=[{{ ]){name}(?=[,}}])")
+    if part.startswith("{") and joined.search(value) and _is_concatenation(part):
+        return joined.sub(lambda _: part[1:-1], value)
+    return re.sub(rf"\b{name}\b", lambda _: _operand(part), value)
+
+
+def _is_concatenation(value: str) -> bool:
+    """Whether a value is one concatenation, and no replication."""
+    depth, ends = 0, list[int]()
+    for at, sign in enumerate(value):
+        depth += (sign == "{") - (sign == "}")
+        if not depth:
+            ends.append(at)
+    return ends == [len(value) - 1] and not _REPLICATION.match(value)
 
 
 def _operand(value: str) -> str:

@@ -256,3 +256,77 @@ def test_what_ghdl_refuses_to_synthesise_is_read_in_other_words(dut: Dut, tmp_pa
     vectors = default_set(dut.instruction, 500, 1)
     came = engines.run("fast", Job(made, tmp_path / "b", vectors, "verilator")).actual.reshape(-1)
     assert (came == vectors.d.reshape(-1)).all()
+
+
+def test_a_slice_of_which_one_bound_moves_is_read_in_other_words(dut: Dut, tmp_path: Path) -> None:
+    """GHDL 2.0 refuses such a slice. Both are taken of the same line, which a tab begins."""
+    bits = "(others => '0')"
+    text = VHDL.replace("  signal sum", f"  signal low, high : unsigned(7 downto 0) := {bits};\n  signal sum")
+    body = (
+        "  process (all)\n    variable at : integer range 0 to 7;\n  begin\n"
+        "    at := to_integer(a(2 downto 0));\n"
+        "\tlow <= (others => '0'); high <= (others => '0');\n"
+        "\tif a(at downto 0) /= 0 and b(7 downto at) /= 0 then low <= to_unsigned(1, 8); end if;\n"
+        "  end process;\n  d <= low;\n"
+    )
+    text = text.replace("  sum <= a + b;\n  d <= sum - more;\n", body)
+    (tmp_path / "plus.vhd").write_text(text)
+    unit = replace(dut, parameters={})
+    vectors = default_set(unit.instruction, 300, 1)
+    made = verilog_of(unit, tmp_path / "made")
+    assert made.sources[0].read_text().count("mmagold_slice") == 0, "no line is a call, but its operations"
+    came = engines.run("fast", Job(made, tmp_path / "b", vectors, "verilator")).actual.reshape(-1)
+    a, b = (vectors.operands[name].reshape(-1).astype(int) for name in "ac")
+    low = a & (2 << (a & 7)) - 1
+    assert (came == ((low != 0) & (b >> (a & 7) != 0))).all()
+
+
+INSTANCES = """library ieee;
+use ieee.std_logic_1164.all;
+entity full_adder is
+  port (x, y, cin : in std_logic; s, cout : out std_logic);
+end;
+architecture rtl of full_adder is
+begin
+  s <= x xor y xor cin;
+  cout <= (x and y) or (x and cin) or (y and cin);
+end;
+library ieee;
+use ieee.std_logic_1164.all;
+use ieee.numeric_std.all;
+entity plus is
+  port (a, b : in unsigned(7 downto 0); d : out unsigned(7 downto 0));
+end;
+architecture rtl of plus is
+  signal carry : std_logic_vector(8 downto 0);
+  signal first, second : std_logic;
+begin
+  carry(0) <= '0';
+  bits : for i in 0 to 7 generate
+    bit0 : if i = 0 generate
+      u0 : entity work.full_adder port map (a(0), b(0) and b(0), carry(0), first, second);
+      d(0) <= first; carry(1) <= second;
+    end generate;
+    other : if i > 0 generate
+      u : entity work.full_adder port map (a(i), b(i), carry(i), d(i), carry(i + 1));
+    end generate;
+  end generate;
+end;
+"""
+
+
+def test_instances_have_expressions_and_signals_of_the_vhdl(tmp_path: Path) -> None:
+    """An input gets the bit of a vector itself, an output drives the signal that has its value; the results
+    are those of the unit."""
+    dut = load_dut(plus_unit(tmp_path, "plus.vhd", INSTANCES, COMBINATIONAL))
+    made = verilog_of(dut, tmp_path / "made")
+    text = made.sources[0].read_text()
+    assert ".x(a[3])" in text and ".s(first)" in text and ".cout(second)" in text
+    vectors = default_set(dut.instruction, 300, 1)
+    came = engines.run("fast", Job(made, tmp_path / "b", vectors, "verilator")).actual.reshape(-1)
+    assert (came == vectors.d.reshape(-1)).all()
+    at = next(number for number, line in enumerate(text.split("\n"), 1) if ".x(a[3])" in line)
+    job: Any = SimpleNamespace(dut=made)
+    nothing: Any = None
+    origin = Synthesised(job, nothing).origin(at)
+    assert origin is not None and "port map (a(i), b(i)" in origin.text
