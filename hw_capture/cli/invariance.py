@@ -169,7 +169,7 @@ def _batches(text: str) -> tuple[int, ...]:
         first, _, last = word.partition("-")
         if not all(x.isascii() and x.isdigit() and 0 < int(x) <= 1 << 20 for x in (first, last or first)):
             raise typer.BadParameter(
-                f"'{word}' is not a batch size, expected numbers or ranges as 1-512,1024 up to {1 << 20}",
+                f"'{word}' is not a batch size, expected sizes such as 1-512,1024 up to {1 << 20}",
                 param_hint="--m",
             )
         found += range(int(first), int(last or first) + 1)

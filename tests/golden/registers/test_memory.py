@@ -150,7 +150,7 @@ def test_the_command_goes_both_ways() -> None:
         ([SCALED, "--operand", "b", "--tensor"], "b is in shared, not in tensor memory"),
         ([SCALED, "--operand", "d", "--tensor", "--row", "128", "--column", "0"], "no element at row 128"),
         ([SCALED, "--operand", "d", "--tensor", "--lane", "0", "--register", "8"], "at lane 0, column 8"),
-        ([SCALED, "--operand", "d", "--tensor", "--swizzle", "0"], "--tensor is tensor memory, expected no"),
+        ([SCALED, "--operand", "d", "--tensor", "--swizzle", "0"], "--tensor cannot be combined with"),
         ([SCALED, "--operand", "scale_a", "--swizzle", "32"], "tiles of 128 x 4 without a swizzle"),
         (["hopper:SM90_64x8x16_F32F16F16_SS", "--address", "99999"], "no element of a lies at byte 99999"),
     ],

@@ -337,4 +337,4 @@ def test_without_pytorch_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_
     done = CliRunner().invoke(app, ["capture-products", "--out", str(tmp_path / "new"), *no_folder])
     assert done.exit_code == 2 and "table.md: cannot be written" in done.stderr
     done = CliRunner().invoke(app, ["capture-products", "--out", str(tmp_path), "--only", "nothing"])
-    assert done.exit_code == 2 and "no case matches 'nothing'" in done.output
+    assert done.exit_code == 2 and "no product matches 'nothing'" in done.output
