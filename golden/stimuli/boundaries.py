@@ -11,15 +11,16 @@ its format can hold, and the next one takes what is left.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.model.registers import bit_length
 from golden.number.formats import Format
+from golden.number.rounding import ABOVE, BELOW, ROUNDINGS, TIE, Rounding
 from golden.program.bounds import largest_significand
 from golden.program.keys import modes_of
 from golden.program.signature import SCALES
@@ -106,73 +107,63 @@ class _Term:
 def total_boundary(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Totals at the boundaries that the result decides: between two numbers, with any one bit of what is cut,
     at the ends of the range, at a power of two; of a few terms, some of which cancel."""
+    if not (draw.a.is_float and draw.b.is_float and draw.d.is_float):
+        return _few_terms(draw)
+    has_c = draw.c.is_float and "c" not in draw.unit.absent
+    aligned = draw.steps_of(Align) and not draw.sums_exactly
+    makers = [(_shares_of_lone_bits(draw)[1], lone_bits)]
+    if aligned and (draw.k > 1 or has_c):
+        makers.append((_share_of_carries(draw), carries))
+    if draw.scales:
+        # The sum of a block has some 25 places of its leading bit, which scales bring to an end of the range:
+        # each of these is met by 20 of 200,000 vectors.
+        makers.append((0.25, _scaled_totals))
+    elif has_c:
+        # Each place of an f32 significand, and a subnormal c of an f16 multiply-add that is cancelled, in
+        # each of five modes, are met by 20 of 200,000 vectors.
+        makers += [(0.1, _one_bit_left), (0.08, _cancelled)]
+    # A quarter is left for totals of a few terms.
+    most = 0.75
+    less = min(most / max(sum(share for share, _ in makers), most), 1.0)
+    return draw.mixed([(less * share, make) for share, make in makers], _few_terms)
+
+
+def _few_terms(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Totals at the boundaries of the result, of a few terms; in some rows they lie just past a power of two:
+    one field of several that no other total has."""
     total, unit = _totals(draw)
     crosses, rows = _crossings(draw), None
     if crosses is not None:
-        # Totals just past a power of two: one field of several that no other total has.
         share = 0.2
         rows = draw.chance(share, (draw.count,))
         total, unit = np.where(rows, crosses[0], total), np.where(rows, crosses[1], unit)
-    a, b, c = _spell(draw, total, unit, below=rows)
-    if not (draw.a.is_float and draw.b.is_float and draw.d.is_float):
-        return a, b, c
-    ways, cuts = _ways_to_a_tie(draw), draw.steps_of(Align)
-    if not cuts and max((max(way.reach) for way in ways), default=0) > _MANY_DISTANCES:
-        share = 0.6
-        near = np.flatnonzero(draw.chance(share, (draw.count,)))
-        a[near], b[near], c[near] = _one_bit_below_half(draw, near, ways)
-        return a, b, c
-    # In these rows the total is that of many products. The sum of a block has some 25 places of its leading
-    # bit, which scales bring to an end of the range; a sum of many products has as many more bits than an
-    # alignment keeps as it carries: each of these is to be met by 20 of 200,000 vectors.
-    aligned = draw.k > 1 and draw.steps_of(Align) and not draw.sums_exactly
-    share = 0.5 if draw.scales else 0.3 if aligned else 0.0
-    many = np.flatnonzero(draw.chance(share, (draw.count,)))
-    if len(many):
-        a[many], b[many], c[many] = (_scaled_totals if draw.scales else _carried_totals)(draw, many)
-    if draw.scales and aligned and draw.c.is_float and "c" not in draw.unit.absent:
-        share = 0.1  # the last bit of all, next to a tie, is met by 20 of 200,000 vectors
-        carried = np.flatnonzero(draw.chance(share, (draw.count,)))
-        a[carried], b[carried], c[carried] = _scaled_carries(draw, carried)
-    if draw.c.is_float and "c" not in draw.unit.absent and not draw.scales:
-        share = 0.1  # each place of an f32 significand is met by 20 of 200,000 vectors
-        left = np.flatnonzero(draw.chance(share, (draw.count,)))
-        a[left], b[left], c[left] = _one_bit_left(draw, left)
-        share = (
-            0.06  # a subnormal c of an f16 multiply-add is cancelled by 20 of 200,000 in each of five modes
-        )
-        equal = np.flatnonzero(draw.chance(share, (draw.count,)))
-        a[equal], b[equal], c[equal] = _cancelled(draw, equal)
-    if ways and cuts and not _drops(draw):
-        share = _share_of_distances(ways) / 2
-        near = np.flatnonzero(draw.chance(share, (draw.count,)))
-        a[near], b[near], c[near] = _one_bit_below_half(draw, near, ways)
-    return a, b, c
+    return _spell(draw, total, unit, below=rows)
 
 
-def _cancelled(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands of these rows (n,): a product that c cancels, or all but its last bit, at every exponent down
-    to that of the least number. An exact zero has a sign of its own, and a subnormal c may go another way."""
-    size, least = rows.shape, max(draw.least("c"), draw.least("a", "b"))
+def _cancelled(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """A product that c cancels, or all but its last bit, at every exponent down to that of the least number.
+    An exact zero has a sign of its own, and a subnormal c may go another way."""
+    size, least = (draw.count,), max(draw.least("c"), draw.least("a", "b"))
     high = min(draw.high, highest_exponent(draw.c))
     near = min(lowest_exponent(draw.c), high)  # half of them are subnormal, or the least normal
-    lead = draw.pick(least, np.where(draw.coins(size) == 1, near, high), size)
+    turn = draw.in_turn(1 << 30)
+    lead = least + (turn >> 1) % np.maximum(np.where(turn & 1, near, high) - least + 1, 1)
     places = np.clip(lead - least, 0, min(draw.a.fraction_bits, draw.c.fraction_bits)) + 1
     digits, last = _anything(draw, places - 1) | _power(places - 1), lead - places + 1
     sign = draw.coins(size)
     first, second = draw.split(lead, draw.a, draw.b, lead >= draw.low)
     a = np.zeros((*size, draw.k), draw.a.dtype)
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), a.shape))
-    row, place = np.arange(len(rows)), draw.pick(0, draw.k - 1, size)
+    row, place = np.arange(draw.count), draw.pick(0, draw.k - 1, size)
     a[row, place] = _code(draw.a, sign if draw.a.signed else None, digits, first - places + 1)
     b[row, place] = _code(draw.b, None if draw.a.signed else sign, np.ones_like(digits), second)
-    return a, b, _code(draw.c, 1 - sign, digits + draw.choice([-1, 0, 0, 1], size), last)
+    return a, b, _code(draw.c, 1 - sign, digits + draw.choice([-1, 0, 0, 0, 1], size), last)
 
 
-def _one_bit_left(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands of these rows (n,): a product that c cancels but for one bit, at any place of c's significand.
-    A normalisation that overlooks this bit finds nothing."""
-    size, of_c = rows.shape, draw.c.fraction_bits
+def _one_bit_left(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """A product that c cancels but for one bit, at any place of c's significand. A normalisation that
+    overlooks this bit finds nothing."""
+    size, of_c = (draw.count,), draw.c.fraction_bits
     of_a = min(draw.a.fraction_bits, of_c)
     of_b = draw.b.fraction_bits if of_a + draw.b.fraction_bits < of_c else 0  # c holds the product
     x, y = (_anything(draw, np.full(size, bits)) | 1 << bits for bits in (of_a, of_b))
@@ -184,7 +175,7 @@ def _one_bit_left(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     sign = draw.coins(size)
     a = np.zeros((*size, draw.k), draw.a.dtype)
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), a.shape))
-    row, place = np.arange(len(rows)), draw.pick(0, draw.k - 1, size)
+    row, place = np.arange(draw.count), draw.pick(0, draw.k - 1, size)
     # One is a power of two and the other lies in the binade below, whose last bit is half as large: no two
     # numbers of one binade leave so little.
     share = 0.4
@@ -204,31 +195,15 @@ def _one_bit_left(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
 def cut_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Half of the result's last place and one bit, at every distance; one term of which an alignment cuts a
     chosen field, at every shift and place, and what it keeps makes a total at the boundary of the result."""
-    ways, aligned = _ways_to_a_tie(draw), draw.steps_of(Align)
-    share = (1.0 if not aligned else 0.3 if _drops(draw) else _share_of_distances(ways)) if ways else 0.0
-    if share == 1.0:
-        return _one_bit_below_half(draw, np.arange(draw.count), ways)
-    floats, has_c = draw.a.is_float and draw.b.is_float, "c" not in draw.unit.absent
-    if not floats or (draw.k == 1 and not has_c):
-        return total_boundary(draw)
-    near, lone = draw.chance(share, (draw.count,)), draw.chance(0.5, (draw.count,))
-    a, b = np.zeros(draw.shape, draw.a.dtype), np.zeros(draw.shape, draw.b.dtype)
-    c = np.zeros(draw.count, draw.c.dtype)
-    makers = (
-        (near, partial(_one_bit_below_half, ways=ways)),
-        (lone & ~near, _lone_cuts),
-        (~lone & ~near, _cut_fields),
-    )
-    for here, make in makers:
-        rows = np.flatnonzero(here)
-        if len(rows):
-            a[rows], b[rows], c[rows] = make(draw, rows)
-    return a, b, c
+    share, has_c = _shares_of_lone_bits(draw)[0], "c" not in draw.unit.absent
+    floats = draw.a.is_float and draw.b.is_float
+    if share == 1.0 or not floats or (draw.k == 1 and not has_c):
+        return lone_bits(draw) if share else total_boundary(draw)
+    return draw.mixed([(share, lone_bits), ((1 - share) / 2, _lone_cuts)], _cut_fields)
 
 
-def _cut_fields(whole: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands of these rows (n,), whose scales are set: an alignment cuts a chosen field of one term."""
-    draw = Draw(whole.unit, len(rows), whole.rng, whole.parts)
+def _cut_fields(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """An alignment cuts a chosen field of one term."""
     size, has_c = (draw.count,), "c" not in draw.unit.absent
     total, unit = _totals(draw)
     # A lone product cannot be both the term that is cut and the one that it meets.
@@ -238,7 +213,7 @@ def _cut_fields(whole: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     # One bit alone.
     share = 0.3
     lone = draw.chance(share, size)
-    below = np.where(lone, draw.pick(1, _FARTHEST, size), below)
+    below = np.where(lone, 1 + draw.in_turn(_FARTHEST, lone), below)
     # Digits above the cut only where the term has more than are cut; all others lie wholly below it.
     above = draw.pick(0, 3, size) & (_power(np.maximum(bits - below, 0)) - 1)
     digits = (above << below) + np.where(lone, 1, field(draw, np.minimum(below, bits)))
@@ -252,10 +227,7 @@ def _cut_fields(whole: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     first, second = draw.split(lead + last, draw.a, draw.b)
     product = _code(draw.a, sign, np.where(in_c, 0, digits), first - lead)
     seed = _code(draw.c, sign, np.where(in_c, digits, 0), last) if in_c.any() else draw.zeros(draw.c, size)
-    found = _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
-    for name, codes in draw.scales.items():
-        whole.scales[name][rows] = codes
-    return found
+    return _spell(draw, total - kept, unit, _Term(product, draw.powers(draw.b, second), seed, in_c))
 
 
 @dataclass(frozen=True)
@@ -275,8 +247,6 @@ class _Way:
 
 
 _DIGITS, _HALF_OF_IT, _THE_BIT = range(3)
-_MANY_DISTANCES = 260
-"""More distances than the vectors of `cut_bits` meet 20 times each: a fused multiply-add of f32 has 252."""
 _TRIES = 64
 """Factors that are tried for a product of given low bits: nearly always one has a partner that is three bits
 shorter than these low bits."""
@@ -290,9 +260,7 @@ def _ways_to_a_tie(draw: Draw) -> list[_Way]:
     floats = all(fmt.is_float and fmt.signed for fmt in (*factors, draw.d))
     aligned, kept = draw.steps_of(Align), draw.kept_bits
     finest = int(draw.window_bits.max())
-    # Next to a lone product that is aligned, c alone holds what is left: such ways reach a few places only.
-    lone = draw.k == 1 and "b" not in draw.unit.absent
-    if not floats or (aligned and (finest <= kept or lone)):
+    if not floats or (aligned and finest <= kept):
         return []
     # Bits that are dropped are the same everywhere below the last one kept.
     farthest = finest - kept + _FARTHEST if _drops(draw) else 1 << 30
@@ -313,7 +281,9 @@ def _ways_to_a_tie(draw: Draw) -> list[_Way]:
         if blocks < parts.count("p") + parts.count("PP"):  # elements of one scale reach all of these products
             far = min(far, draw.high - draw.tiniest - (0 if parts[_DIGITS] == "c" else kept + 2))
         reach = (far, far) if near is None else (min(far, near[0]), min(far, near[1]))
-        if low <= high and min(reach) > 0:
+        if aligned and near is not None:  # a bit below zero, behind an odd digit, is a term of its own
+            reach = (reach[0], 0)
+        if low <= high and reach[0] > 0:
             found.append(_Way(parts, low, high, end, reach))
 
     if has_c and draw.c.fraction_bits > kept:
@@ -325,11 +295,17 @@ def _ways_to_a_tie(draw: Draw) -> list[_Way]:
         if draw.k > 1:
             add("PPp", lowest, of_product)
     if kept and max(bits_a, bits_b) > 1:
-        half_low = lowest + kept + 1
-        if has_c and draw.k > 1:
-            add("cpp", max(lowest_exponent(draw.c), half_low), min(above_c, highest + kept))
+        # The half is a product of its own, where the rounding decides by it.
+        half = int(_last_rounding(draw).nearest)
+        half_low = lowest + half * (kept + 1)
+        if has_c and draw.k > half:
+            add(
+                "cpp",
+                max(lowest_exponent(draw.c), half_low),
+                min(above_c, highest + kept) if half else above_c,
+            )
             add("ppc", half_low, of_product)
-        if draw.k > 2:
+        if draw.k > 1 + half:
             add("ppp", half_low, of_product)
     if has_c and kept > 1 and draw.c.fraction_bits >= kept and min(bits_a, bits_b) > 1:
         near = min(bits_b + _TRIES.bit_length() - 4, bits_a + bits_b - 3)
@@ -340,13 +316,6 @@ def _ways_to_a_tie(draw: Draw) -> list[_Way]:
         least["C"] = least["c"]
         add("pCC", lowest, min(of_product, highest_exponent(draw.c)), (of_c, of_c + 1))
     return found
-
-
-def _share_of_distances(ways: list[_Way]) -> float:
-    """The share of `cut_bits`, and twice that of `total_boundary`, with one bit for a sticky bit that an
-    alignment has: each of 150 distances is met by 20 of 200,000 vectors in c, and in the products; each of
-    500, as scales reach, in one of them."""
-    return 0.8 if max(max(way.reach) for way in ways) > _MANY_DISTANCES else 0.6
 
 
 def _drops(draw: Draw) -> bool:
@@ -369,42 +338,79 @@ def _joined_lengths(draw: Draw) -> tuple[int, int]:
     return max(1, digits - draw.b.fraction_bits), min(draw.a.fraction_bits + 1, digits - 3)
 
 
-def _one_bit_below_half(draw: Draw, rows: Ints, ways: list[_Way]) -> tuple[Bits, Bits, Bits]:
-    """Operands of these rows (n,): totals of half of the last place and one bit, at each distance that
-    terms have, behind an even and an odd last digit. A sticky bit that misses one is wrong there alone."""
-    size, kept = rows.shape, draw.kept_bits
-    # In turn, not at random: each of 250 distances is to be met by 20 of 200,000 vectors.
-    cell = draw.pick(0, 1 << 30, (1,)) + np.arange(len(rows))
-    farthest = max(max(way.reach) for way in ways)
-    odd, distance = cell & 1, 1 + (cell >> 1) % farthest
+_ROWS, _WANTED = 16_667, 36
+"""Of 200,000 default vectors: what a kind of boundary has, and what a bit alone at one place has, of which 20
+or more decide."""
+_MOST_OF_CUTS, _MOST_OF_TOTALS = 0.8, 0.5
+"""The largest shares that bits alone have of `cut_bits` and of `total_boundary`, where these have others."""
+_ANY = -1
+"""In place of a term: c or any product."""
+
+
+def _lone_places(draw: Draw, ways: list[_Way]) -> Ints:
+    """What the rows of `lone_bits` have in turn (n, 3): the term of the bit (k for c), how far below half
+    of the last place it lies, and whether the last digit is odd (where nothing is aligned).
+
+    Each vector shows a missing place of one term. So c and the products have as many places of their own as
+    there are vectors for; farther below, products take turns.
+    """
+    of_c, of_products = (
+        max((way.reach[0] for way in ways if way.parts[_THE_BIT] in parts), default=0)
+        for parts in ("cC", "pP")
+    )
+    if not draw.steps_of(Align):
+        distances = np.repeat(np.arange(1, max(of_c, of_products) + 1), 2)
+        return np.stack([np.full_like(distances, _ANY), distances, np.arange(len(distances)) & 1], axis=1)
+    most = int(_ROWS * (_MOST_OF_CUTS + _MOST_OF_TOTALS) / _WANTED)
+    own = min(max(most - of_c - of_products, 0) // max(draw.k - 1, 1), of_products)
+    own *= not _drops(draw)  # an alignment that drops bits has no sticky bit of any term
+    below = np.arange(own + 1, of_products + 1)
+    term = np.concatenate([np.full(of_c, draw.k), np.repeat(np.arange(draw.k), own), below % draw.k])
+    distances = np.concatenate([np.arange(1, of_c + 1), np.tile(np.arange(1, own + 1), draw.k), below])
+    return np.stack([term, distances, 0 * term], axis=1)
+
+
+def _shares_of_lone_bits(draw: Draw) -> tuple[float, float]:
+    """Their shares of `cut_bits` and of `total_boundary`: as many as their places need."""
+    ways = _ways_to_a_tie(draw)
+    if not ways:
+        return 0.0, 0.0
+    needed = len(_lone_places(draw, ways)) * _WANTED / _ROWS
+    least, most = (0.3, _MOST_OF_CUTS) if draw.steps_of(Align) else (1.0, 1.0)
+    share = min(max(needed, least), most)
+    return share, min(max(needed - share, 0.0), _MOST_OF_TOTALS)
+
+
+def lone_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Half of the last place and one bit, or the bit alone, as the rounding decides by it: at each distance
+    that terms have. A sticky bit that misses one is wrong there alone."""
+    size, kept, ways = (draw.count,), draw.kept_bits, _ways_to_a_tie(draw)
+    places = _lone_places(draw, ways)
+    term, distance, odd = places[draw.in_turn(len(places))].T
+    minus, other_sign = draw.coins(size), np.zeros(size, np.uint8)
     if draw.steps_of(Align):
-        # A missing bit changes the result behind an even digit. A third of the rows are where each term has a
-        # sticky bit of its own: as far as the bits of one are cut.
-        odd, turn = (cell & 3 == 3).astype(np.int64), cell >> 2
-        near = min(int(draw.window_bits.max()) - kept + _FARTHEST, farthest)
-        distance = 1 + np.where(turn % 3 == 0, turn // 3 % near, (turn - turn // 3) % farthest)
+        minus, other_sign, odd = _deciding(draw, distance)
     fits = np.stack([distance <= np.take(way.reach, odd) for way in ways])
-    # The bit is c's as often as that of a product.
-    in_c = np.array([way.parts[_THE_BIT] in "cC" for way in ways])[:, None] == draw.coins(size)
+    in_c = np.array([way.parts[_THE_BIT] in "cC" for way in ways])[:, None]
+    wanted = np.where(term == _ANY, draw.coins(size) == 1, term == draw.k)
     order = draw.fraction(fits.shape) >> np.uint64(2) | np.uint64(1)
-    chosen = np.where(fits, order + (in_c.astype(np.uint64) << np.uint64(62)), 0).argmax(axis=0)
+    chosen = np.where(fits, order + ((in_c == wanted).astype(np.uint64) << np.uint64(62)), 0).argmax(axis=0)
     ends = np.array([[way.low, way.high, way.least] for way in ways])[chosen]
     low, high = np.maximum(ends[:, 0], ends[:, 2] + distance + kept + 1), ends[:, 1]
-    lead, minus = draw.pick(np.minimum(low, high), high, size), draw.coins(size)
+    lead = draw.pick(np.minimum(low, high), high, size)
     # Results below the least normal number have its last place and fewer digits.
     share = 0.15
     least = lowest_exponent(draw.d)
     subnormal = draw.chance(share, size) & (low == least)
     lead, fewer = np.where(subnormal, least, lead), subnormal * draw.pick(1, max(kept - 1, 1), size)
-    a = np.zeros((*size, draw.k), draw.a.dtype)
+    a = np.zeros(draw.shape, draw.a.dtype)
     b = draw.powers(draw.b, draw.pick(lowest_exponent(draw.b), highest_exponent(draw.b), a.shape))
     c, most = draw.zeros(draw.c, size), min(draw.k, 3)
     targets, terms = np.zeros((*size, most), np.int64), np.zeros((3, *size, most), np.int64)
     for number, way in enumerate(ways):
         own, column = np.flatnonzero(chosen == number), 0
-        for part, x, y, exponent, negative in _tie_of(
-            draw, way, lead[own], distance[own], odd[own], fewer[own]
-        ):
+        of_way = _tie_of(draw, way, lead[own], distance[own], odd[own], fewer[own], other_sign[own])
+        for part, x, y, exponent, negative in reversed(of_way):  # the bit's product comes first
             sign = minus[own] ^ negative
             if part == "c":
                 c[own] = _code(draw.c, sign, x, exponent)
@@ -413,59 +419,87 @@ def _one_bit_below_half(draw: Draw, rows: Ints, ways: list[_Way]) -> tuple[Bits,
             for part_of_term, numbers in zip(terms, (x, y, sign), strict=True):
                 part_of_term[own, column] = numbers
             column += 1
-    (x, y, sign), places = terms, _places(draw, len(rows), most)
-    target = targets - _reached(draw, rows, targets, x > 0, places)
+    anywhere = (term == _ANY) | (term == draw.k)
+    x, y, sign = terms
+    at = _places(draw, np.where(anywhere, draw.pick(0, draw.k - 1, size), term), most)
+    target = targets - _reached(draw, targets, x > 0, at)
     first, second = draw.split(target, draw.a, draw.b, target >= draw.low)
-    row = np.arange(len(rows))[:, None]
-    a[row, places] = _code(draw.a, sign.astype(np.uint8), x, first - _length(x) + 1)
-    b[row, places] = np.where(x > 0, _code(draw.b, None, y, second - _length(y) + 1), b[row, places])
+    row = np.arange(draw.count)[:, None]
+    a[row, at] = _code(draw.a, sign.astype(np.uint8), x, first - _length(x) + 1)
+    b[row, at] = np.where(x > 0, _code(draw.b, None, y, second - _length(y) + 1), b[row, at])
     if "b" in draw.unit.absent and draw.k == 1 and draw.a == draw.c:  # an adder: either operand leads
         a[:, 0], c = np.where(draw.coins(size) == 1, (a[:, 0], c), (c, a[:, 0]))
     return a, b, c
 
 
-def _places(draw: Draw, size: int, most: int) -> Ints:
-    """Places (n, most) of products: in any order, in a block each as far as there are so many."""
+def _deciding(draw: Draw, distance: Ints) -> tuple[Bits, Bits, Ints]:
+    """Signs (n,) of totals, whether the bit has the other sign, and whether the last digit is odd, for which
+    the rounding decides by the bit."""
+    rounding = _last_rounding(draw)
+
+    def decides(minus: int, other_sign: int, odd: int) -> bool:
+        if rounding.nearest:
+            return rounding.up(minus, TIE, odd) != rounding.up(minus, BELOW if other_sign else ABOVE, odd)
+        return not rounding.up(minus, ABOVE, 1 - odd) if other_sign else rounding.up(minus, BELOW, odd)
+
+    cases = np.array([case for case in itertools.product((0, 1), repeat=3) if decides(*case)])
+    if not len(cases):
+        cases = np.array([(0, 0, 0), (1, 0, 0)])
+    minus, other_sign, odd = cases[draw.pick(0, len(cases) - 1, distance.shape)].T
+    longer = cases[cases[:, 1] == 0]
+    if len(longer) and any(step.cut == "sticky_or" for step in draw.steps_of(Align)):
+        # What is cut makes the total longer, whatever its sign.
+        cut = distance >= int(draw.window_bits.max()) - draw.kept_bits
+        of_cut = longer[draw.pick(0, len(longer) - 1, distance.shape)].T
+        minus, odd = np.where(cut, of_cut[0], minus), np.where(cut, of_cut[2], odd)
+        other_sign = np.where(cut, draw.coins(distance.shape), other_sign)
+    return minus.astype(np.uint8), other_sign.astype(np.uint8), odd
+
+
+def _places(draw: Draw, first: Ints, most: int) -> Ints:
+    """Places (n, most) of products, of which the first is given (n,); the others in any order, in a block
+    each as far as there are so many."""
     blocks = _scales_of(draw)[1]
     each = draw.k // blocks
-    block = np.argsort(draw.fraction((size, blocks)), axis=1)
-    number = np.arange(most)
-    inside = draw.pick(0, each - 1, (size, 1)) + number // blocks
+    keys = draw.fraction((len(first), blocks))
+    np.put_along_axis(keys, first[:, None] // each, 0, axis=1)
+    block, number = np.argsort(keys, axis=1), np.arange(most)
+    inside = first[:, None] % each + number // blocks
     return np.asarray(block[:, number % blocks] * each + inside % each)
 
 
-def _reached(draw: Draw, rows: Ints, targets: Ints, there: Rows, places: Ints) -> Ints:
-    """Sets the scales of these rows (n,) so that elements at these places (n, most) reach the exponents of
-    the products that are there; returns the exponents of their scales."""
+def _reached(draw: Draw, targets: Ints, there: Rows, places: Ints) -> Ints:
+    """Sets the scales so that elements at these places (n, most) reach the exponents of the products that are
+    there; returns the exponents of their scales."""
     if not draw.scales:
         return 0 * targets
     (low, high), blocks = _scales_of(draw)
     block = places // (draw.k // blocks)
-    chosen = np.zeros((len(rows), blocks), np.int64)
+    chosen = np.zeros((draw.count, blocks), np.int64)
     for number in range(blocks):
         here = there & (block == number)
         top = np.where(here, targets, -(1 << 20)).max(axis=1)
         end = np.where(here, targets, 1 << 20).min(axis=1)
         least, most = np.clip(top - draw.high, low, high), np.clip(end - draw.low, low, high)
         most = np.where(least > most, np.clip(end - draw.tiniest, low, high), most)
-        chosen[:, number] = draw.pick(least, most, rows.shape)
+        chosen[:, number] = draw.pick(least, most, (draw.count,))
     first, second = (draw.unit.formats[name] for name in draw.scales)
     for (name, codes), part in zip(draw.scales.items(), draw.split(chosen, first, second), strict=True):
-        codes[rows] = draw.powers(draw.unit.formats[name], part)
+        codes[...] = draw.powers(draw.unit.formats[name], part)
     return np.take_along_axis(chosen, block, axis=1)
 
 
 def _tie_of(
-    draw: Draw, way: _Way, lead: Ints, distance: Ints, odd: Ints, fewer: Ints
+    draw: Draw, way: _Way, lead: Ints, distance: Ints, odd: Ints, fewer: Ints, minus: Bits
 ) -> list[tuple[str, Ints, Ints, Ints, Bits | int]]:
     """The terms of totals that lead at these exponents: each c or a product, its digits x and y, the exponent
-    of their last bits, and whether it has the other sign. `fewer`: how many digits a subnormal result lacks.
-    A directed rounding decides on the bit alone, of either sign, without the half."""
-    size, kept, nearest = lead.shape, draw.kept_bits, _rounds_to_nearest(draw)
+    of their last bits, and whether it has the other sign. `fewer`: how many digits a subnormal result lacks;
+    `minus`: whether the bit has the other sign. A directed rounding decides by the bit alone, without the
+    half."""
+    size, kept, nearest = lead.shape, draw.kept_bits, _last_rounding(draw).nearest
     half, one_of = lead - kept - 1, np.ones_like(lead)
     bit = half - distance
-    other_sign: Bits | int = 0 if nearest else draw.coins(size)
-    last = ("c" if way.parts[_THE_BIT] in "cC" else "p", one_of, one_of, bit, other_sign)
+    last = ("c" if way.parts[_THE_BIT] in "cC" else "p", one_of, one_of, bit, minus)
     if way.parts[:2] == "CC":
         places = kept - fewer
         digits = (_anything(draw, places) | _power(places) | 1) - 1 + odd
@@ -498,11 +532,10 @@ def _tie_of(
     return [first, ("p", middle if of_a else one_of, one_of if of_a else middle, half, 0), last]
 
 
-def _rounds_to_nearest(draw: Draw) -> bool:
-    """Whether the last step decides by half of the last place."""
-    if draw.program is None:
-        return True
-    return str(getattr(draw.program.operations[-1].steps[-1], "rounding", "nearest")).startswith("nearest")
+def _last_rounding(draw: Draw) -> Rounding:
+    """The rounding of the last step; to nearest even where there is none."""
+    last = None if draw.program is None else draw.program.operations[-1].steps[-1]
+    return ROUNDINGS.get(str(getattr(last, "rounding", "")), ROUNDINGS["nearest_even"])
 
 
 def _joined(draw: Draw, odd: Ints) -> tuple[Ints, Ints]:
@@ -533,11 +566,11 @@ _FARTHEST = 26
 """Places below the last one kept at which one bit is cut alone: just past the significands of f32."""
 
 
-def _lone_cuts(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands of these rows (n,), whose scales are set: two terms, of which an alignment cuts one, a power
-    of two, at each place. One is a product, the other c or a product; they lie anywhere."""
-    size, columns = rows.shape, np.arange(draw.k)
-    distance = draw.choice(draw.window_bits, size) + draw.pick(1, _FARTHEST, size)
+def _lone_cuts(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Two terms, of which an alignment cuts one, a power of two, at each place. One is a product, the other c
+    or a product; they lie anywhere."""
+    size, columns = (draw.count,), np.arange(draw.k)
+    distance = draw.choice(draw.window_bits, size) + 1 + draw.in_turn(_FARTHEST)
     formats = [draw.unit.formats[name] for name in draw.scales]
     low = draw.tiniest + sum(lowest_exponent(fmt) for fmt in formats)
     high = draw.high + sum(highest_exponent(fmt) for fmt in formats)
@@ -560,8 +593,8 @@ def _lone_cuts(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     small = draw.pick(np.minimum(least, most), most, size)
     large = small + distance
     first, second = np.where(how == below, large, small), large
-    for name, part in zip(SCALES, _parts(draw, rows, first, formats), strict=False):
-        draw.scales[name][rows] = draw.powers(draw.unit.formats[name], part)[:, None]
+    for name, part in zip(SCALES, _parts(draw, first, formats), strict=False):
+        draw.scales[name][...] = draw.powers(draw.unit.formats[name], part)[:, None]
         first = first - part
     place = draw.pick(0, draw.k - 1, size)
     other = (place + draw.pick(1, max(draw.k - 1, 1), size)) % draw.k
@@ -582,11 +615,11 @@ def _lone_cuts(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     return a, b, c.astype(draw.c.dtype)
 
 
-def _parts(draw: Draw, rows: Ints, exponent: Ints, formats: list[Format]) -> tuple[Ints, ...]:
+def _parts(draw: Draw, exponent: Ints, formats: list[Format]) -> tuple[Ints, ...]:
     """Exponents (n,) of the scales with which elements reach an exponent (n,); none without scales."""
     if not formats:
         return ()
-    scale = draw.pick(exponent - draw.high, exponent - draw.tiniest, rows.shape)
+    scale = draw.pick(exponent - draw.high, exponent - draw.tiniest, exponent.shape)
     return draw.split(scale, formats[0], formats[1])
 
 
@@ -903,11 +936,10 @@ def _put_cancelling(draw: Draw, a: Bits, b: Bits, lead: Ints, column: int, where
 # The totals of many products --------------------------------------------------------------------------------
 
 
-def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands of these rows (n,), whose scales are set: elements of one block, or of each, sum to a power of
-    two or next to one, at each place that the sum of a block has, and scales bring the total to an end of D's
-    range. c is zero or small."""
-    size, blocks = rows.shape, next(iter(draw.scales.values())).shape[1]
+def _scaled_totals(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Elements of one block, or of each, sum to a power of two or next to one, at each place that the sum of
+    a block has, and scales bring the total to an end of D's range. c is zero or small."""
+    size, blocks = (draw.count,), next(iter(draw.scales.values())).shape[1]
     each = draw.k // blocks
     formats = draw.unit.formats["scale_a"], draw.unit.formats["scale_b"]
     largest = [
@@ -916,11 +948,8 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     # The leading bit of the sum: of most rows among the upper places, down to the last.
     top = draw.tiniest + int(each * largest[0] * largest[1]).bit_length() - 1
     upper = 24
-    lead = top - np.where(
-        draw.chance(0.7, size),
-        draw.pick(0, min(upper, top - draw.tiniest), size),
-        draw.pick(0, top - draw.tiniest, size),
-    )
+    turn, places = draw.in_turn(1 << 30), min(upper, top - draw.tiniest) + 1
+    lead = top - np.where(draw.chance(0.7, size), turn % places, draw.pick(0, top - draw.tiniest, size))
     # As far above c as a block can be: its scale is beyond D's range, and its sum is small. A shifter of c
     # shows that has few bits of distance.
     share = 0.1
@@ -928,7 +957,8 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     lead = np.where(far, np.minimum(draw.tiniest + draw.pick(0, 7, size), top), lead)
     # A power of two; or a bit more or less, at any distance that products of these factors still have.
     depth = np.minimum(draw.pick(1, draw.kept_bits + 1, size), lead - draw.tiniest)
-    off = draw.choice([-1, 0, 0, 0, 0, 1], size) * (depth > 0)
+    offs, targets = np.array([-1, 0, 0, 0, 0, 1]), np.array([0, 0, 1, 1, 2, 3])
+    off = offs[turn // (places * len(targets)) % len(offs)] * (depth > 0)
     unit, total = lead - depth, _power(depth) + off
     a, b = _sum_of_block(draw, total, unit, each)
     minus = draw.coins(size) == 1
@@ -941,11 +971,11 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     usual = draw.pick(np.maximum(least, lead + low), np.minimum(most, lead + high), size)
     ends = [np.full(size, most), np.full(size, most + 1), least - draw.pick(0, 1, size), usual]
     wanted = np.where(
-        far, most - draw.pick(0, 1, size), np.choose(draw.choice([0, 0, 1, 1, 2, 3], size), ends)
+        far, most - draw.pick(0, 1, size), np.choose(targets[turn // places % len(targets)], ends)
     )
     scale = wanted - lead - np.where(all_blocks, blocks.bit_length() - 1, 0)
     for name, part in zip(SCALES, draw.split(scale, *formats), strict=True):
-        draw.scales[name][rows] = draw.powers(draw.unit.formats[name], part)[:, None]
+        draw.scales[name][...] = draw.powers(draw.unit.formats[name], part)[:, None]
     at = np.arange(draw.k) // each
     here = all_blocks[:, None] | (at == draw.pick(0, blocks - 1, size)[:, None])
     below = wanted - draw.pick(0, int(draw.window_bits.max()) + 4, size)
@@ -956,62 +986,144 @@ def _scaled_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
     return np.where(here, np.tile(a, blocks), np.zeros((), draw.a.dtype)), np.tile(b, blocks), c
 
 
-def _scaled_carries(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands of these rows (n,), whose scales are set: the largest products of one sign in all blocks, or
-    all but the last one, so that their sum carries as far as it can above the exponent of the alignment. c
-    and the last block put bits where that sum has none: half of D's last place, and the last that the
-    alignment keeps."""
-    size, blocks = rows.shape, next(iter(draw.scales.values())).shape[1]
-    each, of_product = draw.k // blocks, draw.a.fraction_bits + draw.b.fraction_bits
-    names = list(zip(SCALES, (draw.unit.formats[name] for name in SCALES), strict=True))
-    x, y = (np.maximum(largest_significand(fmt) - draw.pick(0, 1, size), 1) for fmt in (draw.a, draw.b))
-    highest = [np.full(size, highest_exponent(fmt)) for fmt in (draw.a, draw.b)]
-    total, digits = each * x * y, []
-    for _, fmt in names:
-        digits.append(np.maximum(largest_significand(fmt) - draw.pick(0, 1, size), 1))
-        total = total * digits[-1]
-    lone = blocks > 1 and draw.coins(size) == 1
-    total = total * np.where(lone, blocks - 1, blocks)
-    # The exponent of the sum in the alignment is that of its products, or one that the program sets.
-    set_to = [
-        step.exponent for step in draw.steps_of(Sum) if step.exponent is not None and step.to == "groups"
-    ]
-    of_sum = set_to[0] if set_to else highest_exponent(draw.a) + highest_exponent(draw.b)
-    width = draw.choice(draw.window_bits, size)
-    place = highest_exponent(draw.a) + highest_exponent(draw.b) - of_product
-    low, high = (sum(end(fmt) for _, fmt in names) for end in (lowest_exponent, highest_exponent))
-    least = np.maximum(low, tiniest_exponent(draw.c) + width - of_sum) + 1
-    scale = draw.pick(least, np.maximum(least, np.minimum(high - 1, highest_exponent(draw.c) - 40)), size)
-    own = draw.split(scale, names[0][1], names[1][1])
-    unit = scale + of_sum - width  # of the last bit kept
-    total = total << np.clip(place + scale - sum(fmt.fraction_bits for _, fmt in names) - unit, 0, _BITS // 2)
-    depth = np.clip(_length(total) - 1 - draw.kept_bits, 1, _BITS)  # bits that the result cuts
-    half, last = _power(depth - 1), draw.choice([1, 1, 1, 2, 3], size)
-    bits_of_c = draw.c.fraction_bits + 1
-    wanted = np.where(draw.coins(size) == 1, half, 0) + last
-    left = (wanted - total) & (_power(depth) - 1)
-    left = np.where(_length(left) > bits_of_c, last, left)
-    minus = draw.coins(size)
+def _sum_exponent(draw: Draw) -> int:
+    """The exponent under unit scales at which an alignment takes the largest products, or their exact sum."""
+    sums = [step for step in draw.steps_of(Sum) if step.exponent is not None and step.to == "groups"]
+    return int(sums[0].exponent) if sums and sums[0].exponent is not None else draw.high
+
+
+def _places_of_carries(draw: Draw) -> Ints:
+    """What the rows of `carries` have in turn (n, 3): the fraction bits of an alignment, how far above its
+    exponent the total leads, and which bit, from its last one on, is set below half of the result's last
+    place (-1: it has none there)."""
+    formats = [draw.a, draw.b, *(draw.unit.formats[name] for name in draw.scales)]
+    most = Fraction(draw.k) * 2 ** max(draw.high - _sum_exponent(draw), 0)
+    for fmt in formats:
+        most *= Fraction(largest_significand(fmt), 1 << fmt.fraction_bits)
+    highest = int(most + (draw.c.is_float and "c" not in draw.unit.absent)).bit_length() - 1
+    found = []
+    for width, above in itertools.product(draw.window_bits.tolist(), range(highest + 1)):
+        cut = above + width + (not _drops(draw)) - draw.kept_bits
+        found += [(width, above, place) for place in range(cut - 1)] or [(width, above, -1)]
+    return np.array(found)
+
+
+def _share_of_carries(draw: Draw) -> float:
+    """The share of `total_boundary`: as many as their places need, of which two thirds decide."""
+    return min(max(1.5 * len(_places_of_carries(draw)) * _WANTED / _ROWS, 0.1), 0.3)
+
+
+def carries(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Equal products of one sign, whose sum carries to each place above the exponent of an alignment. What
+    the result cuts is half of its last place and one bit, at each place: c, or a few products or a block of
+    its own, make up what the sum lacks."""
+    size, kept, sticky = (draw.count,), draw.kept_bits, int(not _drops(draw))
+    has_c = draw.c.is_float and "c" not in draw.unit.absent
+    places = _places_of_carries(draw)
+    width, above, place = places[draw.in_turn(len(places))].T
+    depth = np.maximum(above + width + sticky - kept, 0)  # bits below the result's last place
+    half = _power(depth - 1) if _last_rounding(draw).nearest else 0
+    share = 0.2
+    wanted = np.where(draw.chance(share, size), field(draw, depth), half + _power(place))
+    wanted = wanted & _power(depth) - 1
+    # The equal products: in units of 2**-width of the alignment's exponent. Of narrow alignments they are
+    # powers of two, as far as needed, so that nothing of them is cut.
+    blocks = _scales_of(draw)[1] if draw.scales else 1
+    formats = [draw.a, draw.b, *(draw.unit.formats[name] for name in draw.scales)]
+    lifted = draw.high - _sum_exponent(draw)
+    spare, product, factors = width + lifted, np.ones(size, np.int64), []
+    largest, anything = draw.chance(0.5, size), draw.chance(0.25, size)
+    for fmt in formats:
+        bits, top = fmt.fraction_bits, largest_significand(fmt)
+        digits = np.where(anything, _anything(draw, np.full(size, bits)), top - draw.pick(0, 2, size))
+        digits = np.clip(np.where(largest, top, digits) | 1 << bits, 1 << bits, top)
+        less = np.minimum(bits, np.maximum(bits - spare, 0))
+        digits = np.where(less > 0, digits >> less << less, digits)
+        factors.append(digits)
+        product, spare = product * (digits >> less), spare - (bits - less)
+    product = product << np.clip(spare, 0, _BITS // 2) + sticky
+    # How many of them: as many as it takes to lead there, and c for the rest.
+    goal = _power(above + width + sticky)
+    fewest = -(-goal // product)
+    by_c = (draw.coins(size) == 1) & has_c
+    free = (
+        draw.k // blocks
+        if blocks > 1
+        else min(draw.k - 1, 1 + (int(depth.max()) + 1) // _digits_of_one(draw))
+    )
+    by_c |= (fewest > draw.k - free) & has_c
+    number = np.clip(fewest, 1, np.where(by_c, draw.k, draw.k - free))
+    total = number * product
+    left = np.where(by_c & (total < goal), goal + wanted - total, (wanted - total) & 2 * _power(depth) - 1)
+    # Where: all bits are those of numbers, and the total is in the result's range.
+    exponent, scale = _exponents_of_carries(draw, width, above)
+    unit = exponent - width - sticky
     a, b = (np.zeros((*size, draw.k), fmt.dtype) for fmt in (draw.a, draw.b))
-    filled = (np.arange(draw.k) < draw.k - each) | ~np.broadcast_to(lone, size)[:, None]
-    for codes, fmt, number, exponent in ((a, draw.a, x, highest[0]), (b, draw.b, y, highest[1])):
-        codes[...] = np.where(filled, _code(fmt, None, number, exponent - fmt.fraction_bits)[:, None], codes)
-    for (name, fmt), number, exponent in zip(names, digits, own, strict=True):
-        draw.scales[name][rows] = _code(fmt, None, number, exponent - fmt.fraction_bits)[:, None]
-    # The last block alone has one product, half of D's last place.
-    there = np.flatnonzero(lone)
-    if len(there):
-        target = unit[there] + depth[there] - 1
-        of_scales = draw.pick(target - draw.high, np.minimum(target - draw.low, scale[there]), there.shape)
-        for (name, fmt), part in zip(names, draw.split(of_scales, names[0][1], names[1][1]), strict=True):
-            draw.scales[name][rows[there], -1] = draw.powers(fmt, part)
-        first, second = draw.split(target - of_scales, draw.a, draw.b)
-        column = draw.k - 1 - draw.pick(0, each - 1, there.shape)
-        a[there, column], b[there, column] = draw.powers(draw.a, first), draw.powers(draw.b, second)
-        left[there] = last[there]
+    b[...] = one(draw.b)
+    c = _code(draw.c, None, np.where(by_c, left, 0), unit)
+    left, of_scales = np.where(by_c, 0, left), scale
+    if blocks > 1:
+        of_scales = _scales_of_the_rest(draw, left, unit, scale)
+    for column in range(min(free, 5)):
+        left = left - _take_product(draw, a, b, left, unit - of_scales, column)
+    if has_c:  # what is below all products
+        fits = (left != 0) & (_length(np.abs(left)) - 1 + unit >= draw.least("c"))
+        c = np.where(fits, _code(draw.c, (left < 0).astype(np.uint8), np.abs(left), unit), c)
+    equal = np.arange(draw.k) - np.where(by_c & (number + free > draw.k), 0, free)[:, None]
+    equal = (equal >= 0) & (equal < number[:, None])
+    first, second = draw.split(exponent - scale + (lifted if draw.scales else 0), draw.a, draw.b)
+    for codes, fmt, digits, at in ((a, draw.a, factors[0], first), (b, draw.b, factors[1], second)):
+        codes[...] = np.where(equal, _code(fmt, None, digits, at - fmt.fraction_bits)[:, None], codes)
+    parts = draw.split(scale, *formats[2:]) if draw.scales else ()
+    of_rest = draw.split(of_scales, *formats[2:]) if draw.scales else ()
+    in_rest = (np.arange(blocks) == 0) & ~by_c[:, None]
+    for codes, fmt, digits, part, rest in zip(
+        draw.scales.values(), formats[2:], factors[2:], parts, of_rest, strict=True
+    ):
+        of_equal = _code(fmt, None, digits, part - fmt.fraction_bits)[:, None]
+        codes[...] = np.where(in_rest & (blocks > 1), draw.powers(fmt, rest)[:, None], of_equal)
+    minus = draw.coins(size) == 1
     factor, fmt = draw.signed_factor(a, b)
-    factor[...] = np.where((minus == 1)[:, None], negate(fmt, factor), factor)
-    return a, b, _code(draw.c, minus, left, unit)
+    factor[...] = np.where(minus[:, None], negate(fmt, factor), factor)
+    c = np.where(minus, negate(draw.c, c), c)
+    if blocks == 1:
+        return *_in_any_order(draw, a, b), c
+    turned = draw.pick(0, blocks - 1, (*size, 1))
+    for name, codes in draw.scales.items():
+        draw.scales[name] = np.take_along_axis(codes, (np.arange(blocks) + turned) % blocks, axis=1)
+    order = (np.arange(draw.k) + turned * (draw.k // blocks)) % draw.k
+    return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
+
+
+def _digits_of_one(draw: Draw) -> int:
+    """Digits that one product takes of a total."""
+    return max(draw.a.fraction_bits, draw.b.fraction_bits) + 1
+
+
+def _exponents_of_carries(draw: Draw, width: Ints, above: Ints) -> tuple[Ints, Ints]:
+    """Exponents (n,) of alignments whose bits below are those of products, or of c, and the exponents of the
+    scales for them."""
+    deepest, low_c = width + int(not _drops(draw)), draw.least("c")
+    end = highest_exponent(draw.d) - above
+    if not draw.scales:
+        low = np.maximum(draw.least("a", "b") + deepest, max(draw.low, lowest_exponent(draw.d)))
+        high = np.minimum(end, draw.high)
+        exponent = draw.pick(np.minimum(low, high), high, width.shape)
+        return exponent, np.zeros_like(exponent)
+    (least, most), of_sum = _scales_of(draw)[0], _sum_exponent(draw)
+    low = np.maximum(low_c + deepest, lowest_exponent(draw.d)) - of_sum
+    low, high = np.maximum(low, least), np.clip(end - of_sum, least, most)
+    # A block of its own reaches so far below the others, if any does.
+    reaching = np.minimum(np.maximum(low, least + draw.tiniest + deepest - of_sum), high)
+    scale = draw.pick(np.minimum(reaching, high), high, width.shape)
+    return scale + of_sum, scale
+
+
+def _scales_of_the_rest(draw: Draw, left: Ints, unit: Ints, scale: Ints) -> Ints:
+    """Exponents (n,) of the scales of a block that has what is left, no larger than those of the others."""
+    (low, _), lead = _scales_of(draw)[0], _length(np.abs(left)) - 1 + unit
+    least = lead - draw.high
+    return np.asarray(np.clip(draw.pick(least, unit - draw.tiniest, left.shape), low, np.maximum(scale, low)))
 
 
 def _sum_of_block(draw: Draw, total: Ints, unit: Ints, each: int) -> tuple[Bits, Bits]:
@@ -1053,75 +1165,6 @@ def _in_any_order(draw: Draw, a: Bits, b: Bits) -> tuple[Bits, Bits]:
     """The products of each row (n, ...) in random order."""
     order = np.argsort(draw.fraction(a.shape), axis=1)
     return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1)
-
-
-def _carried_totals(draw: Draw, rows: Ints) -> tuple[Bits, Bits, Bits]:
-    """Operands for these rows (n,): all products, or the products of half or a quarter of k, are equal except
-    one or two, so that their sum carries as far as it can above the exponent of the alignment. What is cut of
-    it is a chosen field."""
-    size = rows.shape
-    a, b = np.zeros((*size, draw.k), draw.a.dtype), np.full((*size, draw.k), one(draw.b), draw.b.dtype)
-    c, part = np.zeros(size, draw.c.dtype), draw.choice([0, 0, 1, 2], size)
-    for halvings in range(3):
-        each, own = max(draw.k >> halvings, 2), np.flatnonzero(part == halvings)
-        at = each * draw.pick(0, draw.k // each - 1, own.shape)[:, None] + np.arange(each)
-        a[own[:, None], at], b[own[:, None], at], c[own] = _carried(draw, own.shape, each)
-    return a, b, c
-
-
-def _carried(draw: Draw, size: tuple[int, ...], each: int) -> tuple[Bits, Bits, Bits]:
-    """`each` products (n, each) and c (n,) of one sign, whose sum leads far above each of them."""
-    # The last place that the alignment keeps, or that below it, which a sticky bit has.
-    width, kept = draw.choice(draw.window_bits, size) + draw.pick(0, 1, size), draw.kept_bits
-    of_a, of_b = draw.a.fraction_bits, draw.b.fraction_bits
-    low = np.maximum(draw.least("a", "b") + width, max(draw.low, lowest_exponent(draw.d)))
-    high = min(draw.high, highest_exponent(draw.d))
-    exponent = draw.pick(np.minimum(low, high), high, size)
-    unit = exponent - width
-
-    # Significands are anything, or in both factors nearly all ones.
-    ones = draw.chance(0.75, size)
-
-    def digits(bits: int) -> Ints:
-        most, anything = (2 << bits) - draw.pick(1, 3, size), _anything(draw, np.full(size, bits)) | 1 << bits
-        return np.where(ones, np.maximum(most, 1 << bits), anything)
-
-    # Both factors have digits where the alignment keeps digits of their product.
-    both = (width >= of_a + of_b) & draw.chance(0.7, size)
-    x, y = digits(of_a), np.where(both, digits(of_b), 1 << of_b)
-    product = np.where(
-        both, x * y << np.clip(width - of_a - of_b, 0, _BITS), x << np.clip(width - of_a, 0, _BITS)
-    )
-    # What is cut of the sum is made the field by c, which may bring it to the next power of two as well, or
-    # by two products in place of two of the equal ones.
-    of_c = draw.c.is_float and "c" not in draw.unit.absent
-    by_c, rest = draw.chance(0.5, size) & of_c, min(each - 1, 2)
-    total = np.where(by_c, each, each - rest) * product
-    lead = _length(total) - 1 + (by_c & draw.chance(0.5, size))
-    depth = np.clip(lead - kept, 0, _BITS)
-    # The last bits, alone or with half of the result's last place, are those that a carry makes room for.
-    last = np.where(draw.coins(size) == 1, _power(depth - 1), 0) + draw.choice([1, 1, 2], size)
-    wanted = np.where(draw.chance(0.6, size), last & (_power(depth) - 1), field(draw, depth))
-    left = np.where(
-        total < _power(lead), _power(lead) + wanted - total, (wanted - total) & (_power(depth) - 1)
-    )
-    c = _code(draw.c, None, np.where(by_c, left, 0), unit)
-    left = np.where(by_c, 0, left)
-    a, b = (np.zeros((*size, each), fmt.dtype) for fmt in (draw.a, draw.b))
-    for column in range(rest):
-        left = left - _take_product(draw, a, b, left, unit, column)
-    if of_c:  # a bit below all products
-        lead = _length(np.abs(left)) - 1 + unit
-        fits = (left != 0) & (lead < draw.least("a", "b")) & (lead >= draw.least("c"))
-        c = np.where(fits, _code(draw.c, (left < 0).astype(np.uint8), np.abs(left), unit), c)
-    equal = (np.arange(each) >= rest) | by_c[:, None]
-    first, second = draw.split(exponent, draw.a, draw.b)
-    a = np.where(equal, _code(draw.a, None, x, first - of_a)[:, None], a)
-    b = np.where(equal, _code(draw.b, None, y, second - of_b)[:, None], b)
-    minus = draw.coins(size) == 1
-    factor, fmt = draw.signed_factor(a, b)
-    factor[...] = np.where(minus[:, None], negate(fmt, factor), factor)
-    return *_in_any_order(draw, a, b), np.where(minus, negate(draw.c, c), c)
 
 
 # Products ---------------------------------------------------------------------------------------------------
@@ -1254,8 +1297,9 @@ def few_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     empty = anywhere & (draw.coins(size) == 1)
     a = np.where(empty[:, None], np.zeros((), draw.a.dtype), a)
     c = _of_few_bits(draw, draw.c, np.clip(at, tiniest_exponent(draw.c), highest_exponent(draw.c)))
-    code = np.uint64(1) << draw.pick(0, draw.c.bits - 1, size).astype(np.uint64)
-    c = np.where(empty & draw.chance(0.7, size), code.astype(draw.c.dtype), c)
+    single = empty & draw.chance(0.7, size)
+    code = np.uint64(1) << draw.in_turn(draw.c.bits, single).astype(np.uint64)
+    c = np.where(single, code.astype(draw.c.dtype), c)
     c = np.where(draw.chance(0.3, size) & ~anywhere, draw.zeros(draw.c, size), c)
     b = _of_few_bits(draw, draw.b, second)
     # As large a product as such a factor has. With this share each place of a subnormal f16 number is met by

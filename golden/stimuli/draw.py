@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,8 @@ from golden.stimuli.codes import (
     word_of,
 )
 
+Maker = Callable[["Draw"], tuple[Bits, Bits, Bits]]
+"""What draws a, b and c, and sets the scales, of a draw."""
 _U8, _U32, _U64 = (np.dtype(name) for name in ("u1", "<u4", "<u8"))
 
 
@@ -60,6 +62,26 @@ class Draw:
                 self.scales[name] = np.full(
                     (count, unit.k // unit.scale_block), one(unit.formats[name]), unit.formats[name].dtype
                 )
+
+    def mixed(self, makers: Sequence[tuple[float, Maker]], rest: Maker) -> tuple[Bits, Bits, Bits]:
+        """Operands of which each maker draws a share, in random rows, and `rest` what they leave."""
+        ends = np.cumsum([share for share, _ in makers]) * 2.0**32
+        turn = np.searchsorted(ends, self._words((self.count,), _U32), side="right")
+        found = tuple(np.zeros(shape, fmt.dtype) for shape, fmt in self._whole())
+        for number, make in enumerate([*(make for _, make in makers), rest]):
+            rows = np.flatnonzero(turn == number)
+            if not len(rows):
+                continue
+            part = Draw(self.unit, len(rows), self.rng, self.parts)
+            for whole, codes in zip(found, make(part), strict=True):
+                whole[rows] = codes
+            for name, codes in part.scales.items():
+                self.scales[name][rows] = codes
+        return found[0], found[1], found[2]
+
+    def _whole(self) -> list[tuple[tuple[int, ...], Format]]:
+        """The shapes and formats of a, b and c."""
+        return [(self.shape, self.a), (self.shape, self.b), ((self.count,), self.c)]
 
     def least(self, *operands: str) -> int:
         """The least exponent of an operand that the unit does not read as zero, or of a product of some:
@@ -109,6 +131,12 @@ class Draw:
         raw = isinstance(own, np.random.PCG64)
         whole = own.random_raw(size) if raw else self.rng.integers(0, 1 << 64, size, np.uint64)
         return whole.astype(_U64, copy=False).view(kind)[:count].reshape(shape)
+
+    def in_turn(self, count: int, among: npt.NDArray[np.bool_] | None = None) -> Ints:
+        """Numbers below a count (n,), one after the other from a random one on, in all rows or among some:
+        each is met as often as any other, where random ones would leave out some of hundreds."""
+        row = np.arange(self.count) if among is None else np.cumsum(among)
+        return np.asarray((self.pick(0, count - 1, (1,)) + row) % count)
 
     def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
         """Random integers from low to high, both included, low where high is less; the bounds may be arrays.
