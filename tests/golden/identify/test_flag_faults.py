@@ -234,7 +234,7 @@ def test_what_takes_the_mode_of_another_vector_is_named(late: int, word: str) ->
 def test_a_flag_that_the_fault_of_d_makes_is_no_fault_of_its_own() -> None:
     """The mode loses a bit: d and flags belong to another mode, and one hypothesis explains both."""
     ins = build_instruction(parse(IN_MODES))
-    operands = default_set(ins, 6000, seed=5).operands
+    operands = default_set(ins, 20_000, seed=5).operands
     mixed = operands | {"mode": operands["mode"] & 3}
     found = diagnose(ins, operands, ins.dot(**mixed))
     assert found.explains, found.sentence()

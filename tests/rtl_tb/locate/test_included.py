@@ -17,7 +17,7 @@ module plus (input [7:0] a, b, output [7:0] d);
 endmodule
 """
 INNER = """module inner (input [7:0] a, b, output [7:0] d);
-  assign d = a + b - (a == 8'd77);
+  assign d = a + b - (a > 8'd77);
 endmodule
 """
 
