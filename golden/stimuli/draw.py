@@ -136,7 +136,7 @@ class Draw:
         """Numbers below a count (n,), one after the other from a random one on, in all rows or among some:
         each is met as often as any other, where random ones would leave out some of hundreds."""
         row = np.arange(self.count) if among is None else np.cumsum(among)
-        return np.asarray((self.pick(0, count - 1, (1,)) + row) % count)
+        return np.asarray((self.pick(0, count - 1, (1,)) + row) % max(count, 1))
 
     def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
         """Random integers from low to high, both included, low where high is less; the bounds may be arrays.
