@@ -285,6 +285,8 @@ class Words:
         if op in ("and", "or"):
             if args[0] is args[1]:
                 return args[0]
+            if any(one.op == "not" and one.args[0] is other for one, other in (args, args[::-1])):
+                return self.constant(0 if op == "and" else ones, width)
             if ones in numbers:
                 known = numbers.index(ones)
                 return args[1 - known] if op == "and" else args[known]

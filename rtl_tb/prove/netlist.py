@@ -17,8 +17,10 @@ import random
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,8 @@ _FILE = "netlist.json"
 _COMMANDS = ("flatten", "memory -nordff", "opt_clean", f"write_json {_FILE}")
 _PIECE = re.compile(r"(.*)\[(\d+)(?::(\d+))?\]")
 """Bits of a signal: name[high:low], or name[bit]."""
+_NEVER = 1 << 30
+"""A cycle that no netlist is read in."""
 _STEADY = ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$adff", "$adffe", "$aldff", "$aldffe")
 """Registers that are read: of one clock, with an enable, and a reset or load of either kind."""
 
@@ -57,8 +61,9 @@ class Transaction:
         undefined: whether x is in it.
         held: whether it is made of what registers held or of operands of other cycles, though no case showed
             that it depends on them.
-        steady: whether the unit takes operands in any cycle and any state and has the same result of them,
-            whatever it takes before and after: what holds of one transaction holds in traffic without stalls.
+        steady: whether the unit takes operands in any cycle and any state that it can be in, and has the same
+            result of them, whatever it takes before and after: what holds of one transaction holds in traffic
+            without stalls.
         registers: what its registers hold in the cycles of the transaction, by signal and cycle.
         signals: words that the wanted signals hold in these cycles, by name.
     """
@@ -142,8 +147,10 @@ def transaction(
     wanted = {name: netlist.signal(name, result, latency) for name in signals}
     # 4. Does it depend on other transactions?
     try:
-        steady = _same_in_any_traffic(module, words, operands, label, latency, result) or _returns(
-            netlist, latency, result
+        steady = (
+            _same_in_any_traffic(netlist, {}, latency, result)
+            or _same_in_any_traffic(netlist, _reached(netlist), latency, result)
+            or _returns(netlist, latency, result)
         )
     except Unreadable:
         steady = False
@@ -151,18 +158,69 @@ def transaction(
     return Transaction(result, latency, waited, undefined, bool(held), steady, registers, wanted)
 
 
-def _same_in_any_traffic(
-    module: Mapping[str, Any], words: Words, operands: Word, label: str, latency: int, result: Word
-) -> bool:
-    """Whether operands are taken in any cycle and any state, have the same result, and no others have one."""
-    again = Netlist(module, words, operands, 0, 0, label, traffic=True)
-    ports = [again.port("in_ready", 0), again.port("out_valid", latency)]
-    next_one = again.port("out_valid", latency + 1)
+def _same_in_any_traffic(netlist: Netlist, state: Mapping[str, Word], latency: int, result: Word) -> bool:
+    """Whether operands are taken in any cycle and any such state and have the same result, and a result is
+    there for these operands alone."""
+    free, taking = netlist.from_state(state, _NEVER), netlist.from_state(state, 0)
     return (
-        all(port.constant == 1 for port in ports)
-        and next_one is again.input("in_valid", 1)
-        and _alike(again.port("out_data", latency), result)
+        free.port("in_ready", 0).constant == 1
+        and free.port("out_valid", latency) is free.input("in_valid", 0)
+        and taking.port("out_data", latency) is result
     )
+
+
+def _reached(netlist: Netlist) -> dict[str, Word]:
+    """What registers hold in each cycle of any traffic without a stall, by cell: bits that never change have
+    their constant, and bits that always hold the same level share a variable, as the valid bits of two
+    pipelines that move together do. All others hold anything.
+
+    By induction over the cycles since the reset. In the first one, bits that hold the same constant are
+    alike. Then a step is taken from any state in which they are: bits that differ after it are no longer
+    assumed to be, nor a constant that changes. That is repeated until a step changes nothing.
+    """
+    words, cells = netlist.words, netlist.module["cells"].items()
+    start = {name: netlist.cell(name, netlist.reset) for name, cell in cells if cell["type"] in _STEADY}
+    alike: dict[tuple[str, int], tuple[int, ...]] = {}
+    for name, whole in start.items():
+        for at in range(whole.width):
+            if (level := words.bit(whole, at).constant) is not None:
+                alike[name, at] = (level,)
+    while True:
+        # Classes of bits; one of a single number holds its level in each cycle.
+        state = {
+            name: words.concat(
+                *(
+                    _level(words, alike.get((name, at)), f"{name}.{at}", netlist.label)
+                    for at in reversed(range(whole.width))
+                )
+            )
+            for name, whole in start.items()
+            if any((name, at) in alike for at in range(whole.width))
+        }
+        step = netlist.from_state(state, _NEVER)
+        after = {(name, at): words.bit(step.cell(name, 1), at) for name, at in alike}
+        number: dict[tuple[object, ...], int] = {}
+        parted: dict[tuple[str, int], tuple[int, ...]] = {
+            bit: known
+            if len(known) == 1 and after[bit].constant == known[0]
+            else (known[0], number.setdefault((*known, after[bit]), len(number)))
+            for bit, known in alike.items()
+        }
+        size = Counter(parted.values())
+        parted = {bit: each for bit, each in parted.items() if len(each) == 1 or size[each] > 1}
+        same_constants = [len(parted.get(bit, ())) == len(known) for bit, known in alike.items()]
+        if all(same_constants) and len({*parted.values()}) == len({*alike.values()}):
+            return state
+        alike = parted
+
+
+def _level(words: Words, known: tuple[int, ...] | None, name: str, label: str) -> Word:
+    """What a bit of a register holds: a constant, the variable of its class, or anything."""
+    if known is None:
+        return words.variable(f"start.{name}{label}", 1)
+    if len(known) == 1:
+        return words.constant(known[0], 1)
+    return words.variable(f"start.{known}{label}", 1)
 
 
 def _returns(netlist: Netlist, latency: int, result: Word) -> bool:
@@ -203,30 +261,8 @@ def _returns(netlist: Netlist, latency: int, result: Word) -> bool:
         and latency < len(valids)
         and ends[1] == 1
         and idle.port("out_valid", 0).constant == 0
-        and _alike(busy.port("out_data", latency), result)
+        and busy.port("out_data", latency) is result
     )
-
-
-def _alike(one: Word, other: Word) -> bool:
-    """Whether two words are the same function, but for the names of what is undefined in them."""
-    names: dict[Word, Word] = {}
-    back: dict[Word, Word] = {}
-    seen = set()
-    left = [(one, other)]
-    while left:
-        pair = one, other = left.pop()
-        if (one is other and not names) or pair in seen:
-            continue
-        seen.add(pair)
-        if (one.op, one.width, len(one.args)) != (other.op, other.width, len(other.args)):
-            return False
-        if one.op == "var" and all(str(each.value).startswith(("x.", "open.")) for each in pair):
-            if names.setdefault(one, other) is not other or back.setdefault(other, one) is not one:
-                return False
-        elif one.value != other.value:
-            return False
-        left += zip(one.args, other.args, strict=True)
-    return True
 
 
 def _check_one_reading(dut: Dut, module: Mapping[str, Any]) -> None:
@@ -307,7 +343,7 @@ class Netlist:
         operands: the operand word of that cycle; in any other cycle it is anything.
         label: of variables that another netlist in the same table must not share.
         traffic: whether operands may be valid in other cycles, too; else they are not.
-        state: constants that registers hold in cycle 0, by cell; all others hold anything.
+        state: what registers hold in cycle 0, by cell; all others hold anything.
     """
 
     def __init__(
@@ -319,13 +355,15 @@ class Netlist:
         taken: int,
         label: str = "",
         traffic: bool = False,
-        state: Mapping[str, int] | None = None,
+        state: Mapping[str, Word] | None = None,
     ) -> None:
         self.label, self.traffic, self.state = label, traffic, state or {}
         self.idle = False
         self.module, self.words, self.operands, self.reset, self.taken = module, words, operands, reset, taken
         self._drivers: dict[int, tuple[str, str, int]] = {}
         self._cells: dict[tuple[str, int], Word | None] = {}
+        self._reading = [("a port", taken, count())]
+        """Cells that are being read, with the cycle, and the number of the next x in each."""
         # Calls within calls that Python allows: a cell is read by the cells that it feeds.
         deep = 1_000_000
         sys.setrecursionlimit(max(sys.getrecursionlimit(), deep))
@@ -341,18 +379,18 @@ class Netlist:
             if port["direction"] == "input":
                 self._drivers.update({bit: ("port", name, at) for at, bit in enumerate(port["bits"])})
 
-    def from_state(self, state: Mapping[str, int], taken: int) -> Netlist:
-        """The same netlist without a reset, whose registers hold these constants in cycle 0, in any traffic
-        but that operands are taken in cycle `taken`; -1: in cycle 0 none are valid."""
+    def from_state(self, state: Mapping[str, Word], taken: int) -> Netlist:
+        """The same netlist without a reset, whose registers hold this in cycle 0, in any traffic but that
+        operands are taken in cycle `taken`; -1: in cycle 0 none are valid."""
         one = Netlist(self.module, self.words, self.operands, 0, taken, self.label, True, state)
         one.idle = taken < 0
         return one
 
-    def held_at(self, at: int) -> dict[str, int]:
+    def held_at(self, at: int) -> dict[str, Word]:
         """The registers that hold a constant in a cycle, by cell."""
         cells = self.module["cells"].items()
-        held = {name: self.cell(name, at).constant for name, cell in cells if cell["type"] in _STEADY}
-        return {name: value for name, value in held.items() if value is not None}
+        held = {name: self.cell(name, at) for name, cell in cells if cell["type"] in _STEADY}
+        return {name: word for name, word in held.items() if word.constant is not None}
 
     def port(self, name: str, at: int) -> Word:
         """What an output port shows in a cycle."""
@@ -403,13 +441,13 @@ class Netlist:
             if isinstance(bits[place], str):
                 while end < len(bits) and bits[end] == bits[place]:
                     end += 1
-                pieces.append(self.literal(bits[place] * (end - place), at))
+                pieces.append(self.literal(bits[place] * (end - place)))
             elif pieces and bits[place] == bits[place - 1]:  # a bit again and again: a sign's extension
                 while end < len(bits) and bits[end] == bits[place]:
                     end += 1
                 pieces[-1] = self.words.extend_signed(pieces[-1], pieces[-1].width + end - place)
             elif (driver := self._drivers.get(bits[place])) is None:
-                pieces.append(self.words.variable(f"open.{bits[place]}@{at}{self.label}", 1))
+                pieces.append(self._undefined(f"open.{bits[place]}", at))
             else:
                 kind, name, first = driver
                 while end < len(bits) and self._drivers.get(bits[end]) == (kind, name, first + end - place):
@@ -419,21 +457,28 @@ class Netlist:
             place = end
         return self.words.concat(*reversed(pieces))
 
-    def literal(self, text: str, at: int) -> Word:
-        """The word of a literal, its highest bit first; each stretch of x is a variable that nothing else
-        is."""
+    def literal(self, text: str) -> Word:
+        """The word of a literal, its highest bit first; each x is a variable that nothing else is."""
         if "z" in text:
             raise Unreadable("a driver that lets go of its net (z); tristate is not read")
         if set(text) <= {"0", "1"}:
             return self.words.constant(int(text, 2), len(text))
         return self.words.concat(
             *(
-                self.words.constant(int(bit), 1)
-                if bit in "01"
-                else self.words.variable(f"x.{len(self.words)}@{at}", 1)
+                self.words.constant(int(bit), 1) if bit in "01" else self._undefined(*self._place_of_x())
                 for bit in text
             )
         )
+
+    def _place_of_x(self) -> tuple[str, int]:
+        """A name and a cycle that no other x has: the cell that is being read, and how many it has so far."""
+        name, at, seen = self._reading[-1]
+        return f"x.{name}.{next(seen)}", at
+
+    def _undefined(self, name: str, at: int) -> Word:
+        """A bit that may be anything. Its name counts from the cycle of the operands, so that the same bit of
+        another transaction is the same word."""
+        return self.words.variable(f"{name}@{at - self.taken}{self.label}", 1)
 
     def input(self, name: str, at: int) -> Word:
         one = self.words.constant
@@ -460,7 +505,9 @@ class Netlist:
         if key not in self._cells:
             self._cells[key] = None  # being read: a cell that comes to itself within a cycle is a loop
             cell = self.module["cells"][name]
+            self._reading.append((name, at, count()))
             self._cells[key] = _Cell(self, cell, at, name).word()
+            self._reading.pop()
         if (found := self._cells[key]) is None:
             raise Unreadable(f"a combinational loop through {name}")
         return found
@@ -575,7 +622,7 @@ class _Cell:
         for place in live:
             several = words.either(several, words.both(before, chosen[place]))
             before = words.either(before, chosen[place])
-        return words.choose(several, self.netlist.literal("x" * width, self.at), found)
+        return words.choose(several, self.netlist.literal("x" * width), found)
 
     def _choice(self, place: int) -> Word:
         width = self.width
@@ -596,12 +643,12 @@ class _Cell:
             return found
         # Beyond the word is x: a variable wherever a bit of the piece lies there.
         if last < 0:
-            return self.netlist.literal("x" * width, self.at)
+            return self.netlist.literal("x" * width)
         room = max(amount.width, whole.width.bit_length()) + 1
         inside = words.invert(words.less(words.constant(last, room), words.extend(amount, room)))
         if inside.constant == 1:
             return found
-        return words.choose(inside, found, self.netlist.literal("x" * width, self.at))
+        return words.choose(inside, found, self.netlist.literal("x" * width))
 
     def _two_ways(self, whole: Word, amount: Word, signed: bool) -> Word:
         """A shift right by a signed amount ($shift, $shiftx), left where that is negative."""
@@ -616,10 +663,10 @@ class _Cell:
         if self.kind == "$shift":
             return found
         if whole.width < self.width:
-            return self.netlist.literal("x" * self.width, self.at)
+            return self.netlist.literal("x" * self.width)
         room = max(amount.width, whole.width.bit_length()) + 1
         far = words.less(words.constant(whole.width - self.width, room), words.extend_signed(amount, room))
-        return words.choose(far, self.netlist.literal("x" * self.width, self.at), found)
+        return words.choose(far, self.netlist.literal("x" * self.width), found)
 
     # Registers ----------------------------------------------------------------------------------------------
 
@@ -639,7 +686,7 @@ class _Cell:
                     if active.constant:
                         return self.input(value, before) if value else self._reset_value("ARST_VALUE")
         if self.at == 0 and self.name in self.netlist.state:
-            return words.constant(self.netlist.state[self.name], self.width)
+            return self.netlist.state[self.name]
         if self.at == 0:
             return words.variable(f"start.{self.name}{self.netlist.label}", self.width)
         enable = self._active("EN", 1) if "EN" in self.cell["connections"] else words.constant(1, 1)
@@ -657,7 +704,7 @@ class _Cell:
         return found if reset.constant == 0 else words.choose(reset, self._reset_value("SRST_VALUE"), found)
 
     def _reset_value(self, key: str) -> Word:
-        return self.netlist.literal(self.cell["parameters"][key].lower(), self.at)
+        return self.netlist.literal(self.cell["parameters"][key].lower())
 
     def _active(self, port: str, before: int) -> Word:
         level = self.input(port, before)

@@ -123,6 +123,48 @@ def test_a_unit_that_returns_to_where_it_was_heeds_no_other_transaction(tmp_path
         assert read(unit(text, tmp_path, "serial")).steady == steady
 
 
+TOGETHER = """
+    logic [1:0] first, second;
+    logic [63:0] held;
+    wire apart = first != second;
+    always_ff @(posedge clk) begin
+        first <= rst_n ? {first[0], in_valid} : 0;
+        second <= rst_n ? {second[0], in_valid && !apart} : 0;
+        held <= {held[31:0], apart ? 32'd0 : right};
+        out_valid <= rst_n && first[1] && second[1];
+        d <= held[63:32];
+    end
+"""
+"""Two pipelines that would lose a word if one of them were ahead, which no traffic brings about."""
+BOTH_SEEN = """
+    logic one, other;
+    always_ff @(posedge clk) begin
+        one <= rst_n && (one || in_valid);
+        other <= rst_n && (other || in_valid);
+        out_valid <= rst_n && in_valid;
+        d <= right ^ 32'(one && other && c == 7);
+    end
+"""
+"""Every bit that a reset sets changes in one cycle."""
+IDLE = """
+    logic [6:0] idle;
+    always_ff @(posedge clk) begin
+        idle <= !rst_n || in_valid ? 0 : idle + 7'(idle != 100);
+        out_valid <= rst_n && (in_valid || idle == 99);
+        d <= right;
+    end
+"""
+"""A result that nobody sent operands for."""
+
+
+@pytest.mark.parametrize(("text", "steady"), [(TOGETHER, True), (BOTH_SEEN, False), (IDLE, False)])
+def test_other_transactions_start_in_states_that_traffic_reaches(
+    text: str, steady: bool, tmp_path: Path
+) -> None:
+    found = read(unit(SUM + text, tmp_path))
+    assert found.steady == steady
+
+
 def test_a_unit_that_counts_transactions_is_read_as_what_it_is_after_a_reset(tmp_path: Path) -> None:
     found = read(unit(SECOND, tmp_path))
     assert not found.steady and not found.held
