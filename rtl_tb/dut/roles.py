@@ -196,8 +196,64 @@ def _is_operand(port: Port) -> bool:
 def find_roles(module: Module, unit: Instruction | None, structure: Structure | None = None) -> Roles:
     """What each port is for; of a `unit` that is known only what it has. The registers of the `structure`
     decide what is a valid and what an enable."""
-    # 1. Ports that belong to a part of an operand: fields of the mode, status flags, fraction, exponent and
-    # sign. Afterwards `others` holds every port that may be a whole operand or a control.
+    state = unit is not None and unit.state
+    # 1. Ports that belong to a part of an operand. Afterwards `others` holds every port that may be a whole
+    # operand or a control.
+    parts = _parts_of_operands(module, unit)
+    others = replace(
+        module, ports={name: each for name, each in module.ports.items() if name not in parts.ports}
+    )
+    # 2. Roles by name, direction and width: at most one role for a port.
+    found = match(others, parts.fields, state=state)
+    for role, names in parts.of_floats.items():
+        direction, width = module.ports[names[0]].direction, sum(module.ports[name].width for name in names)
+        found.roles[role] = Candidate(tuple(names), direction, width, ())
+        found.remarks[role] = "fraction, exponent and sign by their names"
+    if parts.mode is not None:
+        found.roles["mode"] = Candidate((parts.mode,), "input", module.ports[parts.mode].width, ())
+    # 3. The netlist overrules names.
+    _overrule_names(found, module, structure, parts.fields, state)
+    # 4. How the controls act, as registers show it. Roles change only where several valids are found.
+    roles = Roles(found, modes=parts.modes, flags=parts.flags)
+    _find_how_controls_act(roles, module, others, structure, parts.fields, state)
+    # 5. Every port without a role is in `left` (inputs) or `open` (outputs).
+    _list_ports_without_a_role(roles, others, parts.ports)
+    # 6. Operands and a result that no name showed take one of these, marked as a guess.
+    _take_what_is_left(roles, module, parts.fields)
+    if structure is not None:
+        _find_what_registers_show(roles, module, structure, parts.fields, state)
+    if "d" not in found.roles and roles.open:
+        _take_a_result(roles, module)
+    return roles
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Ports that belong to a part of an operand.
+
+    Attributes:
+        fields: the operands and controls of a known unit that a whole port may be, by name; None: any.
+        modes, flags: the ports of each field of the mode, and of each status flag.
+        mode: the port of a mode of one field.
+        of_floats: the fraction, exponent and sign of an operand, by its name.
+    """
+
+    fields: dict[str, Field] | None
+    modes: dict[str, list[str]]
+    flags: list[str]
+    mode: str | None
+    of_floats: dict[str, list[str]]
+
+    @property
+    def ports(self) -> set[str]:
+        """All of them."""
+        several = (*self.modes.values(), *self.of_floats.values())
+        single = [] if self.mode is None else [self.mode]
+        return {*(name for names in several for name in names), *self.flags, *single}
+
+
+def _parts_of_operands(module: Module, unit: Instruction | None) -> _Parts:
+    """Fields of the mode, status flags; and fraction, exponent and sign that have a port each."""
     fields = {item.name: item for item in layout_of(module, unit).fields} if unit else None
     modes = _mode_ports(module, unit)
     status = [STATUS.get(name, (name.lower(),)) for name in unit.status] if unit else []
@@ -207,23 +263,24 @@ def find_roles(module: Module, unit: Instruction | None, structure: Structure | 
     flags = [] if word is not None and word.width == len(status) else flag_ports(module, status)
     # A mode of one field in one port is matched here: the names of its values mean nothing to `match`.
     mode = None if modes else _mode_port(module, unit)
-    parts = _in_three_parts(module, unit)
-    apart = {*(name for names in modes.values() for name in names), *flags, *([mode] if mode else [])}
-    apart |= {name for names in parts.values() for name in names}
-    others = replace(module, ports={name: port for name, port in module.ports.items() if name not in apart})
+    of_floats = _in_three_parts(module, unit)
     if fields is not None:
-        gone = {name for name, ports in (("mode", modes or mode), ("flags", flags)) if ports} | parts.keys()
+        gone = {
+            name for name, ports in (("mode", modes or mode), ("flags", flags)) if ports
+        } | of_floats.keys()
         fields = {name: item for name, item in fields.items() if name not in gone}
-    # 2. Roles by name, direction and width: at most one role for a port.
-    found = match(others, fields, state=state)
-    for role, names in parts.items():
-        direction, width = module.ports[names[0]].direction, sum(module.ports[name].width for name in names)
-        found.roles[role] = Candidate(tuple(names), direction, width, ())
-        found.remarks[role] = "fraction, exponent and sign by their names"
-    if mode is not None:
-        found.roles["mode"] = Candidate((mode,), "input", module.ports[mode].width, ())
-    # 3. The netlist overrules names: result, clock and reset, then valid, enable and clear, then what has no
-    # register.
+    return _Parts(fields, modes, flags, mode, of_floats)
+
+
+def _overrule_names(
+    found: Match,
+    module: Module,
+    structure: Structure | None,
+    fields: Mapping[str, Field] | None,
+    state: bool,
+) -> None:
+    """Takes result, clock and reset from the netlist, then valid, enable and clear, then what has no
+    register."""
     if structure is not None:
         find_result(found, module, structure, fields["d"].width if fields and "d" in fields else None)
     if structure is not None and structure.has_registers:
@@ -236,8 +293,18 @@ def find_roles(module: Module, unit: Instruction | None, structure: Structure | 
                 found.tied[each.ports[0]] = f"a {role} without a register"
     elif "clock" not in found.roles and (each := found.roles.pop("reset", None)) is not None:
         found.tied[each.ports[0]] = "a reset without a clock"
-    # 4. How the controls act, as registers show it. Roles change only where several valids are found.
-    roles = Roles(found, modes=modes, flags=flags)
+
+
+def _find_how_controls_act(
+    roles: Roles,
+    module: Module,
+    others: Module,
+    structure: Structure | None,
+    fields: Mapping[str, Field] | None,
+    state: bool,
+) -> None:
+    """Finds how reset and clear act, and which valids there are."""
+    found = roles.found
     if structure is not None:
         roles.at_once = at_once(found, module, structure, state)
         roles.clear = clear_of(found, module, structure)
@@ -257,39 +324,54 @@ def find_roles(module: Module, unit: Instruction | None, structure: Structure | 
         found.tied[other] = "an enable that is always there"  # it was the valid while there was no better one
     if structure is not None and named and not answers_all(found, module, structure, named):
         del found.roles["out_valid"]  # it goes with one operand on its way, as in a systolic array
-    # 5. Every port without a role is in `left` (inputs) or `open` (outputs).
+
+
+def _list_ports_without_a_role(roles: Roles, others: Module, apart: set[str]) -> None:
+    """Lists them; the wrapper connects what an interface has by their names."""
+    found = roles.found
     used = apart | {name for each in found.roles.values() for name in each.ports} | found.tied.keys()
     used |= {name for valid, ready, _ in roles.valids for name in (valid, ready) if name}
     own = {plain(roles.port(role) or "") for role in ("clock", "reset")}
     for name, port in others.ports.items():
         by_header = port.header and plain(name) in own
-        if (
-            name not in used and not by_header and port.width
-        ):  # the wrapper connects what an interface has by their names
+        if name not in used and not by_header and port.width:
             (roles.open if port.direction == "output" else roles.left).append(name)
-    # 6. Operands and a result that no name showed take one of these, marked as a guess.
-    _take_what_is_left(roles, module, fields)
-    if structure is not None:
-        enable = None if roles.valids else find_enable(found, module, structure, state, roles.left)
-        roles.left[:] = [name for name in roles.left if name != enable]
-        roles.stages = depth_of(found, module, structure)
-        roles.registers = registers_of(found, module, structure)
-        _find_loads(roles, module, structure)
-        _find_operation(roles, module, structure)
-        factors = [roles.ports(role) for role in "ab"]
-        ends = [[module.ports[name] for name in names if name in module.ports] for names in factors]
-        if fields is None and all(ends) and "c" not in found.roles and not structure.multiplies(*ends):
-            found.remarks["b"] = f"or c, if the unit adds{roles.others('b')}"
-    if "d" not in found.roles and roles.open:
-        widest = max(roles.open, key=lambda name: module.ports[name].width)
-        if module.ports[widest].width:
-            found.roles["d"] = Candidate((widest,), "output", module.ports[widest].width, ())
-            several = min(module.ports[widest].width, 2)  # a signal of one bit is no result of several
-            found.doubts["d"] = [
-                name for name in roles.open if name != widest and module.ports[name].width >= several
-            ]
-            roles.open.remove(widest)
-    return roles
+
+
+def _find_what_registers_show(
+    roles: Roles,
+    module: Module,
+    structure: Structure,
+    fields: Mapping[str, Field] | None,
+    state: bool,
+) -> None:
+    """Finds an enable among the inputs that are left, how many registers lie between operands and result, and
+    how the unit runs from its reset."""
+    found = roles.found
+    enable = None if roles.valids else find_enable(found, module, structure, state, roles.left)
+    roles.left[:] = [name for name in roles.left if name != enable]
+    roles.stages = depth_of(found, module, structure)
+    roles.registers = registers_of(found, module, structure)
+    _find_loads(roles, module, structure)
+    _find_operation(roles, module, structure)
+    factors = [roles.ports(role) for role in "ab"]
+    ends = [[module.ports[name] for name in names if name in module.ports] for names in factors]
+    if fields is None and all(ends) and "c" not in found.roles and not structure.multiplies(*ends):
+        found.remarks["b"] = f"or c, if the unit adds{roles.others('b')}"
+
+
+def _take_a_result(roles: Roles, module: Module) -> None:
+    """Guesses that the widest output without a role is the result."""
+    found = roles.found
+    widest = max(roles.open, key=lambda name: module.ports[name].width)
+    if not module.ports[widest].width:
+        return
+    found.roles["d"] = Candidate((widest,), "output", module.ports[widest].width, ())
+    several = min(module.ports[widest].width, 2)  # a signal of one bit is no result of several
+    found.doubts["d"] = [
+        name for name in roles.open if name != widest and module.ports[name].width >= several
+    ]
+    roles.open.remove(widest)
 
 
 def complete(roles: Roles, module: Module, unit: Instruction, layout: WordLayout) -> WordLayout:
