@@ -55,9 +55,11 @@ from rtl_tb.simulators.simulators import longest_build
 
 SHOWN = 16
 """Failing vectors that the waveform shows."""
-_WAVES = 5.0
-"""Seconds in which Icarus Verilog compiles any unit, and Verilator a small one; and for a clock cycle in
-Icarus: a unit that hangs there has its verdict from Verilator."""
+_COMPILING = 1.0
+"""Seconds that a simulator has in any case to compile a unit for the waveform: Icarus Verilog takes them for
+a large one. What the budget leaves is mostly more."""
+_HANGING = 2.0
+"""Seconds for a clock cycle in Icarus: a unit that hangs there has its verdict from Verilator."""
 _PACKAGES = ("cocotb", "numpy")
 FACTS, VECTORS = "capsule.json", "vectors.npz"
 _NOTHING = type(None)
@@ -79,7 +81,8 @@ _MORE: dict[str, type | tuple[type, ...]] = {"count": int, "vectors": (str, _NOT
 
 def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None = None) -> Check:
     """Writes the capsule and returns the check with its folder. The same failure of the same DUT gets the
-    same name. Only the waveform may take long: it has what is left of the budget, at least _WAVES seconds.
+    same name. Only the waveform may take long: it has what is left of the budget, at least _COMPILING
+    seconds.
 
     Raises:
         FileFormatError: the folder cannot be written.
@@ -97,7 +100,7 @@ def write_capsule(result: Check, job: Job, folder: Path, budget: Budget | None =
             notes["repeat_failing"] = result.repeated(target / "failing.npz")
         notes |= _unit(result, scratch) | {"check": _check_options(result, scratch)}
         notes |= {"digest": _options_digest(notes["check"]), "description": _description(scratch)}
-        with longest_build(max(_WAVES, float("inf") if budget is None else budget.left())):
+        with longest_build(max(_COMPILING, float("inf") if budget is None else budget.left())):
             notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
         put_folder(scratch, target)
@@ -172,7 +175,7 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
     notes = []
     for simulator in dict.fromkeys((*(("icarus",) if job.dut.vhdl is None else ()), job.simulator)):
         wanted = replace(job, vectors=few, simulator=simulator, waves=target / "waves.fst", program=None)
-        wanted = replace(wanted, wall_timeout=min(_WAVES, job.wall_timeout))
+        wanted = replace(wanted, wall_timeout=min(_HANGING, job.wall_timeout))
         try:
             outcome = engines.run(engine, wanted)
         except MmagoldError as error:
